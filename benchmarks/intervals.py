@@ -19,7 +19,7 @@ import numpy as np
 
 from duelist.policies import make_policy
 from duelist.study.analysis import VoteTable, fit_votes
-from duelist.study.opening import DEFAULT_POLICY
+from duelist.study.studies import DEFAULT_POLICY
 
 N_ARMS = 10
 LEVEL, SPREAD_95 = 0.95, 1.959963984540054

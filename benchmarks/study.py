@@ -24,7 +24,7 @@ from typing import TypeVar
 import numpy as np
 
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
-from duelist.study.opening import DEFAULT_POLICY
+from duelist.study.studies import DEFAULT_POLICY
 
 N_ARMS, DIM, BLOCK = 1000, 16, 20
 LONG = 256

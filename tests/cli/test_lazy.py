@@ -15,8 +15,8 @@ from duelist.research.paper import CATALOG
 from duelist.study import GOALS
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
-from duelist.study.opening import DEFAULT_POLICY, DEFAULT_STORAGE
 from duelist.study.records import Outcome, Source
+from duelist.study.studies import DEFAULT_POLICY, DEFAULT_STORAGE
 
 HEAVY = (
     "alembic",

@@ -18,7 +18,7 @@ import httpx
 import numpy as np
 
 from duelist.study import Study, create_study
-from duelist.study.access import Scope, create_token
+from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers.server import Running, start
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")

@@ -25,7 +25,7 @@ import numpy as np
 
 from duelist.policies import Policy, restore_policy
 from duelist.study import Outcome, Source, Study, Vote, create_study, current_votes, delete_study, load_study
-from duelist.study.records import WINS
+from duelist.study.records import WIN_SHARES
 
 N_ARMS, DIM, POLICY = 120, 4, "VACDB"
 IMPORTED = 300  # more than one part
@@ -83,10 +83,10 @@ def rebuilt(study: Study) -> Policy:
     policy = restore_policy(json.loads(zlib.decompress(stored[1])))
     features = {arm.id: row.astype(np.float64) for arm, row in zip(study.arms(), study.features(), strict=True)}
     for vote in current_votes(study.votes()):
-        if vote.outcome in WINS:
+        if vote.outcome in WIN_SHARES:
             duel = duels[vote.duel_id]
             shown = np.array([features[vote.first], features[vote.second]])
-            policy.learn(shown, WINS[vote.outcome], layer=duel.layer, share=duel.share)
+            policy.learn(shown, WIN_SHARES[vote.outcome], layer=duel.layer, share=duel.share)
     return policy
 
 

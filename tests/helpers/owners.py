@@ -8,7 +8,7 @@ import numpy as np
 
 from duelist.policies import restore_policy
 from duelist.study import Study, current_votes
-from duelist.study.records import WINS, Vote
+from duelist.study.records import WIN_SHARES, Vote
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
@@ -40,7 +40,7 @@ def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None 
     for vote in current_votes(study.votes()):
         duel = duels[vote.duel_id]
         taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
-        if taught and vote.outcome in WINS:
+        if taught and vote.outcome in WIN_SHARES:
             shown = np.array([arms[vote.first], arms[vote.second]])
-            policy.learn(shown, WINS[vote.outcome], layer=duel.layer, share=duel.share)
+            policy.learn(shown, WIN_SHARES[vote.outcome], layer=duel.layer, share=duel.share)
     return policy.snapshot()

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from duelist.core.errors import DisconnectedArms, InvalidInput
+from duelist.core.serialization import to_plain
 from duelist.server.context import MAX_IDLE_STUDIES
 from duelist.study import Study, load_study, restore_study
-from duelist.study.serialization import plain
 from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
 
@@ -76,7 +76,7 @@ def test_results_equal_those_of_the_library(
     found = checked(admin.get(f"{voted}/{path}"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedArms)
-        same(found, plain(verb(opened(storage, voted))))
+        same(found, to_plain(verb(opened(storage, voted))))
 
 
 def test_compact_results_agree_with_the_library(admin: httpx.Client, voted: str, storage: str) -> None:

@@ -136,7 +136,7 @@ def test_why_this_pair() -> None:
     utilities = x @ policy.theta_ - (x @ policy.theta_).mean()
     assert said.width == pytest.approx(width)
     assert said.utility_first == pytest.approx(utilities[duel.first.number])
-    assert said.chance_first == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
+    assert said.win_probability == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
     assert [each.arm for each in said.considered] == [f"a{k}" for k in np.argsort(-utilities)]
     assert (said.chosen_by, said.propensity, said.candidates) == (duel.chosen_by, duel.propensity, 6)
     assert study.explain(duel.id) == said
@@ -209,7 +209,7 @@ def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
     wins = won.get(pair, 0)
     assert said.wins == ((wins, 0) if said.first == pair[0] else (0, wins))
     known = beta(said.wins[0] + 1, said.wins[1] + 1)
-    assert (said.chance_first, said.width) == pytest.approx((known.mean(), known.std()))
+    assert (said.win_probability, said.width) == pytest.approx((known.mean(), known.std()))
     ahead = {
         arm: np.mean(
             [

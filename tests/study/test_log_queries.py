@@ -11,11 +11,11 @@ import pytest
 from scipy.special import log_ndtr
 
 from duelist.core.errors import InvalidInput, UnknownArm, UnknownToken, VoteConflict
+from duelist.core.serialization import from_plain, to_plain
 from duelist.model.stopping import forecast_votes
 from duelist.study import Outcome, Vote, create_study, open_storage, restore_study
-from duelist.study.access import Scope, create_token, find_token, list_tokens, revoke_token
+from duelist.study.administration.tokens import Scope, create_token, find_token, list_tokens, revoke_token
 from duelist.study.analysis import Calibration, Leaderboard, Raters, WinMatrix
-from duelist.study.serialization import from_plain, plain
 from tests.study.conftest import Clock, filled
 
 
@@ -158,15 +158,15 @@ def test_plain_values_come_back() -> None:
         (Calibration, study.calibration()),
         (Raters, study.raters()),
     ):
-        assert from_plain(kind, json.loads(json.dumps(plain(value)))) == value
+        assert from_plain(kind, json.loads(json.dumps(to_plain(value)))) == value
     matrix = study.win_matrix()
-    back = from_plain(WinMatrix, json.loads(json.dumps(plain(matrix))))
+    back = from_plain(WinMatrix, json.loads(json.dumps(to_plain(matrix))))
     for field in dataclasses.fields(matrix):
         assert np.array_equal(getattr(back, field.name), getattr(matrix, field.name))
-    assert [from_plain(Vote, json.loads(json.dumps(plain(vote)))) for vote in study.votes()] == study.votes()
-    assert plain({"x": float("nan"), "y": np.float32(1.5)}) == {"x": None, "y": 1.5}
+    assert [from_plain(Vote, json.loads(json.dumps(to_plain(vote)))) for vote in study.votes()] == study.votes()
+    assert to_plain({"x": float("nan"), "y": np.float32(1.5)}) == {"x": None, "y": 1.5}
     with pytest.raises(InvalidInput):
-        plain(object())
+        to_plain(object())
 
 
 def test_the_page_settings_are_checked() -> None:

@@ -18,15 +18,13 @@ from duelist.study import (
     create_study,
     current_votes,
     load_study,
-)
-from duelist.study import (
-    replay as _fold,
+    replay,
 )
 from duelist.study.imports.votes import staging
-from duelist.study.items.catalog import KnownArms
-from duelist.study.replay import SNAPSHOTS_KEPT, standing_lessons
+from duelist.study.items.catalog import ArmCatalog
+from duelist.study.replay import NEWEST_SNAPSHOTS, current_training_votes
 from duelist.study.replay import learn as _learn
-from duelist.study.storage import FeatureChunk, Lesson
+from duelist.study.storage import FeatureChunk, TrainingVote
 from tests.helpers.busy_study import rebuilt
 from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
@@ -65,13 +63,13 @@ def test_asking_leaves_no_trace() -> None:
 
 
 def test_snapshots_are_stored_pruned_and_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(replay, "SNAPSHOT_EVERY", 8)
     study = filled(policy="VACDB", n_arms=9)
     play(study, 100)
     kept = snapshots(study)
-    assert (kept[0], kept[-SNAPSHOTS_KEPT:]) == (0, [72, 80, 88, 96])
+    assert (kept[0], kept[-NEWEST_SNAPSHOTS:]) == (0, [72, 80, 88, 96])
     assert len(kept) < 10
-    study._writer.known.fold.forget()
+    study._write_cache.replay.clear()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
@@ -80,14 +78,14 @@ def test_a_fold_from_any_row_costs_at_most_twice_the_votes_since_then() -> None:
     kept = [0]
     for newest in range(8, 20_000, 8):
         kept.append(newest)
-        unwanted = set(_fold.superfluous(kept))
+        unwanted = set(replay.redundant_snapshots(kept))
         kept = [s for s in kept if s not in unwanted]
         assert all(newest - a <= 2 * (newest - b) or b - a == 8 for a, b in itertools.pairwise(kept))
     assert len(kept) < 25
 
 
 def test_a_revision_does_not_read_the_log_from_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(replay, "SNAPSHOT_EVERY", 8)
     study = filled(policy="VACDB", n_arms=9)
     play(study, 400)
     learned: list[int] = []
@@ -111,12 +109,12 @@ def test_an_interrupted_reading_leaves_nothing_half_learned(monkeypatch: pytest.
     other.policy()
     play(study, 20)
 
-    def interrupted(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
+    def interrupted(policy: Policy, lesson: TrainingVote, arms: ArmCatalog) -> None:
         if lesson.sequence == 33:
             raise KeyboardInterrupt
         _learn(policy, lesson, arms)
 
-    monkeypatch.setattr(_fold, "learn", interrupted)
+    monkeypatch.setattr(replay, "learn", interrupted)
     with pytest.raises(KeyboardInterrupt):
         other.policy()
     monkeypatch.undo()
@@ -130,14 +128,14 @@ def test_interrupted_while_arms_are_read(monkeypatch: pytest.MonkeyPatch, sqlite
     study.add_arms(["late"], [[4, 5, 6]])
     taken: list[FeatureChunk] = []
 
-    def interrupted(arms: KnownArms, chunk: FeatureChunk) -> None:
+    def interrupted(arms: ArmCatalog, chunk: FeatureChunk) -> None:
         if taken:
             raise KeyboardInterrupt
         taken.append(chunk)
-        _take(arms, chunk)
+        _add_features(arms, chunk)
 
-    _take = KnownArms._take
-    monkeypatch.setattr(KnownArms, "_take", interrupted)
+    _add_features = ArmCatalog._add_features
+    monkeypatch.setattr(ArmCatalog, "_add_features", interrupted)
     with pytest.raises(KeyboardInterrupt):
         other.arms()
     monkeypatch.undo()
@@ -146,7 +144,7 @@ def test_interrupted_while_arms_are_read(monkeypatch: pytest.MonkeyPatch, sqlite
 
 
 def test_a_damaged_snapshot_is_made_again_from_the_log(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
-    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(replay, "SNAPSHOT_EVERY", 8)
     study = filled(storage=url, policy="VACDB", n_arms=9)
     play(study, 20)
     with study._storage.writing(study._id) as tx:
@@ -164,7 +162,7 @@ def test_a_damaged_snapshot_is_made_again_from_the_log(monkeypatch: pytest.Monke
 
 
 def test_a_revision_drops_the_snapshots_that_knew_better(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_fold, "SNAPSHOT_EVERY", 8)
+    monkeypatch.setattr(replay, "SNAPSHOT_EVERY", 8)
     study = filled(policy="VACDB", n_arms=9)
     play(study, 30)
     old = study.policy().snapshot()
@@ -173,10 +171,10 @@ def test_a_revision_drops_the_snapshots_that_knew_better(monkeypatch: pytest.Mon
     study.tell(number, "second", "ana", revise=True)
     assert [s for s in snapshots(study) if s < 30] == [0, 8, 16]
     assert study.policy().snapshot() == rebuilt(study).snapshot() != old
-    study._writer.known.fold.forget()
+    study._write_cache.replay.clear()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
     study.undo(number, "ana")
-    study._writer.known.fold.forget()
+    study._write_cache.replay.clear()
     assert study.policy().snapshot() == rebuilt(study).snapshot()
 
 
@@ -192,9 +190,11 @@ def test_standing_lessons_are_the_standing_votes() -> None:
             roots.append(sequence if revises is None else roots[revises - 1])
             outcome = None if revises is not None and rng.random() < 0.3 else Outcome(rng.choice(OUTCOMES))
             votes.append(Vote(sequence, sequence, outcome, "ana", when, "a", "b", revises=revises))
-        lessons = [Lesson(v.sequence, root, v.outcome, 0, 1, 0, 1.0) for v, root in zip(votes, roots, strict=True)]
+        lessons = [
+            TrainingVote(v.sequence, root, v.outcome, 0, 1, 0, 1.0) for v, root in zip(votes, roots, strict=True)
+        ]
         expected = [vote.sequence for vote in current_votes(votes)]
-        assert [lesson.sequence for lesson in standing_lessons(lessons)] == expected
+        assert [lesson.sequence for lesson in current_training_votes(lessons)] == expected
 
 
 def test_an_error_in_the_middle_leaves_the_log_and_the_policy_alone(url: str) -> None:
@@ -204,10 +204,10 @@ def test_an_error_in_the_middle_leaves_the_log_and_the_policy_alone(url: str) ->
     before, log = study.policy().snapshot(), study.votes()
     duel = study.ask("ana")
     with pytest.raises(ZeroDivisionError), study._writing() as tx:  # noqa: PT012
-        from duelist.study.voting.tell import Told, tell
+        from duelist.study.voting.tell import new_vote, tell
 
-        tell(tx, study._writer.known, Told(duel.id, "ana", Outcome.FIRST, Source.HUMAN, None, False), 10**15)
-        study._writer.known.fold.follow(tx, study._writer.known.arms)
+        tell(tx, study._write_cache, new_vote(duel.id, "ana", Outcome.FIRST), 10**15)
+        study._write_cache.replay.follow(tx, study._write_cache.arms)
         raise ZeroDivisionError
     assert study.votes() == log
     assert study.policy().snapshot() == before

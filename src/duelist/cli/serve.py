@@ -128,7 +128,7 @@ def create(
 ) -> None:
     """Create a token. It is shown only once: the server keeps a hash."""
     from duelist.study import load_study, open_storage
-    from duelist.study.access import create_token
+    from duelist.study.administration.tokens import create_token
 
     with report_errors():
         opened = open_storage(storage)
@@ -146,7 +146,7 @@ def create(
 def list_(study: OfStudy = None, storage: Url = STORAGE) -> None:
     """List the tokens, without their secrets."""
     from duelist.study import list_studies, load_study, open_storage
-    from duelist.study.access import list_tokens
+    from duelist.study.administration.tokens import list_tokens
 
     with report_errors():
         opened = open_storage(storage, create=False)
@@ -164,7 +164,7 @@ def list_(study: OfStudy = None, storage: Url = STORAGE) -> None:
 def revoke(token: Annotated[str, typer.Argument(help="Token id.")], storage: Url = STORAGE) -> None:
     """Revoke a token."""
     from duelist.study import open_storage
-    from duelist.study.access import revoke_token
+    from duelist.study.administration.tokens import revoke_token
 
     with report_errors():
         revoke_token(open_storage(storage, create=False), token)

@@ -231,6 +231,12 @@ class ConnectionLost(StorageError):
     code = "connection_lost"
 
 
+class NotOnRemoteStudy(DuelistError):
+    """A method that a study on a server does not have; load the study from its storage instead."""
+
+    code = "not_on_remote_study"
+
+
 class StorageWarning(UserWarning):
     """The storage works, but less safely than it could."""
 

@@ -18,7 +18,7 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.rate_limits import RateLimiter
-from duelist.study.access import Scope, Token
+from duelist.study.administration.tokens import Scope, Token
 
 OWNER_COOKIE: Final = "duelist_owner"
 RATER_COOKIE: Final = "duelist_rater_"

@@ -18,7 +18,7 @@ from duelist.server.options import ServerOptions
 from duelist.server.rate_limits import RateLimiter
 from duelist.server.worker.client import WorkerClient
 from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_storage
-from duelist.study.access import Scope, Token, find_token, token_hash
+from duelist.study.administration.tokens import Scope, Token, find_token, token_hash
 
 MAX_IDLE_STUDIES: Final = 64
 """Idle studies that stay open; the least recently used is closed first. Studies in use do not count."""

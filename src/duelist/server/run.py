@@ -19,7 +19,7 @@ from duelist.server.app import make_app
 from duelist.server.monitoring.logs import log_event, log_to_stderr
 from duelist.server.options import LOOPBACK, ServerOptions
 from duelist.study import open_storage
-from duelist.study.access import PREFIX, Scope, list_tokens
+from duelist.study.administration.tokens import PREFIX, Scope, list_tokens
 
 SHUTDOWN_SECONDS: Final = 10
 """Seconds that running requests have to finish when the server stops."""

@@ -1,23 +1,15 @@
-"""Live studies: ask and tell that survive anything."""
+"""Live, durable studies: ask raters for votes, record the votes, and analyse them."""
 
 from duelist.policies.goals import GOALS, Goal
-from duelist.study.administration import Erasure
+from duelist.study.administration.raters import Erasure
 from duelist.study.asking.explain import Explanation
 from duelist.study.asynchronous import AsyncStudy
-from duelist.study.copying import backup_storage, copy_study, restore_study
 from duelist.study.formats import ExportReport
 from duelist.study.imports import ItemPlan, VotePlan, plan_items, plan_votes
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
-from duelist.study.log_queries import LogPage, Queue, RaterProgress, StudyRevision
-from duelist.study.opening import (
-    StudySummary,
-    create_study,
-    delete_study,
-    list_studies,
-    load_study,
-    load_study_by_id,
-)
+from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
+from duelist.study.protocol import StudyProtocol
 from duelist.study.records import (
     Arm,
     ChosenBy,
@@ -36,6 +28,17 @@ from duelist.study.records import (
 from duelist.study.remote.remote_study import RemoteStudy
 from duelist.study.settings import policy_names
 from duelist.study.storage import Storage, open_storage, upgrade_storage
+from duelist.study.studies import (
+    StudySummary,
+    backup_storage,
+    copy_study,
+    create_study,
+    delete_study,
+    list_studies,
+    load_study,
+    load_study_by_id,
+    restore_study,
+)
 from duelist.study.study import Study
 
 __all__ = [
@@ -61,6 +64,7 @@ __all__ = [
     "Storage",
     "Study",
     "StudyDuel",
+    "StudyProtocol",
     "StudyRevision",
     "StudySettings",
     "StudyState",

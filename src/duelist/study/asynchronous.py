@@ -1,13 +1,12 @@
-"""A study for servers that run on an event loop: the same verbs, awaited.
+"""A study for servers that run on an event loop: the same methods, awaited.
 
     study = AsyncStudy(load_study("captions"))
     duel = await study.ask(rater="ana")
     vote = await study.tell(duel, "first", rater="ana")
     board = await study.read(Study.leaderboard, top=10)
 
-Databases are spoken to by threads, so that the loop never waits: one for what writes, since writers of a study wait for each other
-anyway, and they have their turns in the order in which they were awaited; a few for what reads, which may take long. They are the
-study's own: the loop's common threads stay free for others.
+Threads call the database, so that the loop never waits: one for writes, which wait for each other anyway and run in the order in which
+they were awaited, and a few for reads, which may take long. They belong to the study; the loop's default executor stays free.
 """
 
 from __future__ import annotations
@@ -22,15 +21,14 @@ from duelist.study.records import Outcome, StudyDuel, Vote
 from duelist.study.study import Study
 
 READERS: Final = 2
-Given = ParamSpec("Given")
+Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 
 class AsyncStudy:
-    """A study whose verbs are awaited.
+    """A study whose methods are awaited.
 
-    If whoever awaits is cancelled, what was begun is still done, as it is with a connection that is lost: ask or tell again, which
-    returns what is there already.
+    Cancelling an await does not cancel the call. As after a lost connection, ask or tell again, which returns what was recorded.
     """
 
     def __init__(self, study: Study) -> None:
@@ -45,35 +43,35 @@ class AsyncStudy:
         context: str | None = None,
         in_progress: Sequence[StudyDuel | int] = (),
     ) -> StudyDuel:
-        """A duel for this rater, as `Study.ask`."""
+        """Return a duel for this rater; see `Study.ask`."""
         return await self.write(Study.ask, rater, candidates, context, in_progress)
 
-    async def tell(self, duel: StudyDuel | int, outcome: Outcome | str, rater: str, **more: Any) -> Vote:
-        """A rater's answer, as `Study.tell`; durable when this returns."""
-        return await self.write(Study.tell, duel, outcome, rater, **more)
+    async def tell(self, duel: StudyDuel | int, outcome: Outcome | str, rater: str, **options: Any) -> Vote:
+        """Record a rater's vote; see `Study.tell`."""
+        return await self.write(Study.tell, duel, outcome, rater, **options)
 
     async def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
-        """Take back a rater's vote, as `Study.undo`."""
+        """Undo a rater's vote; see `Study.undo`."""
         return await self.write(Study.undo, duel, rater, criterion)
 
     async def write(
-        self, verb: Callable[Concatenate[Study, Given], Result], *given: Given.args, **named: Given.kwargs
+        self, method: Callable[Concatenate[Study, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Any verb of a study that changes it, as `write(Study.retire, ["a"])`, after those that were awaited before."""
-        return await self._run(self._writer, partial(verb, self.study, *given, **named))
+        """Call a method that changes the study, as in `write(Study.retire, ["a"])`, after earlier writes."""
+        return await self._run(self._writer, partial(method, self.study, *args, **kwargs))
 
     async def read(
-        self, verb: Callable[Concatenate[Study, Given], Result], *given: Given.args, **named: Given.kwargs
+        self, method: Callable[Concatenate[Study, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Any verb of a study that only reads, as `read(Study.leaderboard)`; nobody who asks or tells waits for it."""
-        return await self._run(self._readers, partial(verb, self.study, *given, **named))
+        """Call a method that only reads, as in `read(Study.leaderboard)`; writes do not wait for it."""
+        return await self._run(self._readers, partial(method, self.study, *args, **kwargs))
 
     @staticmethod
     async def _run(threads: ThreadPoolExecutor, call: Callable[[], Result]) -> Result:
         return await asyncio.get_running_loop().run_in_executor(threads, call)
 
     async def close(self) -> None:
-        """Finish what was begun, and give back threads and what the storage holds open."""
+        """Finish running calls and free threads and connections."""
         for threads in (self._writer, self._readers):
             await asyncio.to_thread(threads.shutdown)
         await asyncio.to_thread(self.study.close)

@@ -1,69 +1,81 @@
-"""What a process knows of a study: its arms, the state of its policy, and what its owner has said. Copies, brought up to date."""
+"""The part of a study that a process holds in memory: copies, refreshed from the storage at the start of each transaction."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from duelist.core.errors import RaterBlocked, StudyNotOpen, VoteConflict
-from duelist.study.asking.ask import Known
-from duelist.study.asking.limits import Tally
+from duelist.study.asking.history import RaterHistories, SideBalance
+from duelist.study.asking.vote_counts import VoteCounts
+from duelist.study.items.catalog import ArmCatalog
 from duelist.study.records import StudySettings, StudyState
+from duelist.study.replay import Replay, counts_wins
 from duelist.study.storage import RaterRow, Transaction
-from duelist.study.storage.write_queue import ThreadTurns
+from duelist.study.storage.write_queue import ThreadQueue
 
-_UNKNOWN: Final = -1
+_NEVER_READ: Final = -1
 _REOPEN: Final = "Open it again with `open`."
-_UNBLOCK: Final = "Unblock them with `unblock`."
+_REINSTATE: Final = "Reinstate them with `reinstate`."
 
 
-class Side:
-    """What is known of a study, and the queue of the threads that use it."""
+class StudyCache:
+    """Arms, policy, votes per rater and owner's settings of a study, and the queue of the threads that use them."""
 
     def __init__(self, settings: StudySettings) -> None:
-        self.known = Known(settings)
-        self.turns = ThreadTurns()
-        self.tally = Tally()
+        self.queue = ThreadQueue()
+        self.arms = ArmCatalog(settings.arm_effects or counts_wins(settings))
         self.name = ""
         self.state = StudyState.OPEN
         self.raters: dict[str, RaterRow] = {}
-        self._revision = _UNKNOWN
+        self._revision = _NEVER_READ
+        self._start(settings)
 
-    def follow(self, tx: Transaction) -> bool:
-        """Take in what has changed in the storage; whether the owner has changed something."""
-        self.known.arms.follow(tx)
+    def _start(self, settings: StudySettings) -> None:
+        self.settings = settings
+        self.replay = Replay(settings)
+        self.histories = RaterHistories()
+        self.sides = SideBalance()
+        self.vote_counts = VoteCounts()
+
+    def refresh(self, tx: Transaction) -> bool:
+        """Read what has changed; return whether the owner has changed name, settings, state or raters."""
+        self.arms.refresh(tx)
         if tx.counters.revision == self._revision:
             return False
         row = tx.study()
-        if row.settings != self.known.settings:
-            self.known = Known(row.settings, self.known.arms)
-            self.tally = Tally()
+        if row.settings != self.settings:
+            self._start(row.settings)
         self.name, self.state = row.name, row.state
         self.raters = {rater.name: rater for rater in tx.raters()}
         self._revision = tx.counters.revision
         return True
 
-    # -- who may do what -----------------------------------------------------------------
+    def clear(self) -> None:
+        """Drop what was read of the log, but keep the arms."""
+        self.replay.clear()
+        self.histories.clear()
+        self.sides.clear()
 
-    def permit_asking(self, rater: str) -> None:
-        """Refuse to ask in a study that is not open, and to ask somebody who is blocked."""
+    # -- permissions ---------------------------------------------------------------------
+
+    def check_may_ask(self, rater: str) -> None:
+        """Raise if the study is not open or the rater is blocked."""
         if self.state is not StudyState.OPEN:
             raise StudyNotOpen(f"Study {self.name!r} is {self.state.value} and asks nothing.", _REOPEN, study=self.name)
-        said = self.raters.get(rater)
-        if said is not None and said.erased:
-            raise RaterBlocked(
-                f"Rater {rater!r} is the made-up name of somebody who was erased.", "Ask under another name."
-            )
-        if said is not None and said.blocked:
+        row = self.raters.get(rater)
+        if row is not None and row.erased:
+            raise RaterBlocked(f"Rater {rater!r} is the pseudonym of an erased rater.", "Ask under another name.")
+        if row is not None and row.blocked:
             raise RaterBlocked(
                 f"Rater {rater!r} is blocked in study {self.name!r}.",
-                _UNBLOCK,
+                _REINSTATE,
                 code="rater_blocked.blocked",
                 study=self.name,
                 rater=rater,
             )
 
-    def refused_vote(self, rater: str) -> VoteConflict | None:
-        """Why no new vote of this rater is taken, if none is."""
+    def vote_refusal(self, rater: str) -> VoteConflict | None:
+        """Return the error for a new vote of this rater, None if it is accepted."""
         if self.state in (StudyState.ENDED, StudyState.ARCHIVED):
             return VoteConflict(
                 f"Study {self.name!r} is {self.state.value} and takes no votes.",
@@ -71,22 +83,20 @@ class Side:
                 code="vote_conflict.study_not_open",
                 study=self.name,
             )
-        said = self.raters.get(rater)
-        if said is not None and said.erased:
-            return VoteConflict(
-                f"Rater {rater!r} is the made-up name of somebody who was erased.", "Their votes stay as they are."
-            )
-        if said is not None and said.blocked:
+        row = self.raters.get(rater)
+        if row is not None and row.erased:
+            return VoteConflict(f"Rater {rater!r} is the pseudonym of an erased rater.", "Vote under another name.")
+        if row is not None and row.blocked:
             return VoteConflict(
                 f"Rater {rater!r} is blocked in study {self.name!r}.",
-                _UNBLOCK,
+                _REINSTATE,
                 code="vote_conflict.rater_blocked",
                 study=self.name,
                 rater=rater,
             )
         return None
 
-    def permit_changes(self) -> None:
-        """Refuse to change a study that was put away."""
+    def check_may_change(self) -> None:
+        """Raise if the study is archived."""
         if self.state is StudyState.ARCHIVED:
-            raise StudyNotOpen(f"Study {self.name!r} is archived and stays as it is.", _REOPEN, study=self.name)
+            raise StudyNotOpen(f"Study {self.name!r} is archived and cannot be changed.", _REOPEN, study=self.name)

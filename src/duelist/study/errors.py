@@ -12,13 +12,13 @@ def unknown_arm(arm: object) -> UnknownArm:
 
 def too_few_arms(message: str) -> NothingToAsk:
     """Return the error for a study, or a context, with fewer active arms than a duel needs."""
-    hint = "Add arms with `add_arms`, or bring retired ones back with `restore`."
+    hint = "Add arms with `add_arms`, or activate retired ones with `activate`."
     return NothingToAsk(message, hint, code="nothing_to_ask.too_few_arms")
 
 
 def damaged(what: str) -> StorageCorrupted:
     """Return the error for rows that contradict each other."""
-    return StorageCorrupted(f"The storage is damaged: {what}.", "Go on with a copy from a backup.")
+    return StorageCorrupted(f"The storage is damaged: {what}.", "Continue with a copy from a backup.")
 
 
 def horizon_missing(policy: str) -> InvalidInput:

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from duelist.study.cache import Side
 from duelist.study.formats import Comparison, ExportReport, default_format, write
 from duelist.study.imports.votes.deduplication import ranges, read_log
-from duelist.study.records import DuelKind, Vote
+from duelist.study.log import StudyLog
+from duelist.study.records import DuelKind
 from duelist.study.storage import DuelRow, Transaction, VoteRow
 
 _CHUNK = 1024
 """Votes whose texts are in memory at a time."""
 
 
-class Exporting(ABC):
+class StudyExport(StudyLog):
     """The part of `Study` that exports votes."""
-
-    _reader: Side
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that reads."""
-
-    @abstractmethod
-    def _vote_from(self, row: VoteRow, duel: DuelRow) -> Vote:
-        """Return a row of the log as a vote, within a transaction that reads."""
 
     def export(
         self,
@@ -66,11 +54,11 @@ class _LogComparisons(Iterable[Comparison]):
     It can be iterated repeatedly.
     """
 
-    def __init__(self, study: Exporting, tx: Transaction, is_whole: bool) -> None:
+    def __init__(self, study: StudyExport, tx: Transaction, is_whole: bool) -> None:
         self._study = study
         self._tx = tx
         self._is_whole = is_whole
-        self._arms = study._reader.known.arms
+        self._arms = study._read_cache.arms
         self._excluded = {rater.name for rater in tx.raters() if rater.excluded}
         self._revisions: dict[int, VoteRow] | None = None
         self.skipped: Counter[str] = Counter()
@@ -113,7 +101,7 @@ class _LogComparisons(Iterable[Comparison]):
     def _with_texts(self, chunk: list[tuple[VoteRow, DuelRow]]) -> Iterator[Comparison]:
         details: dict[int, dict[str, Any]] = {}
         for low, high in ranges(duel.number for _, duel in chunk):
-            details.update((row.duel, row.body) for row in self._tx.details(low, high))
+            details.update((row.duel, row.body) for row in self._tx.details_between(low - 1, high))
         prompts = self._tx.contexts(list({duel.context for _, duel in chunk if duel.context is not None}))
         for row, duel in chunk:
             own = details.get(duel.number, {})
@@ -121,7 +109,7 @@ class _LogComparisons(Iterable[Comparison]):
             yield Comparison.from_vote(
                 vote,
                 prompt=own.get("prompt", None if vote.context is None else prompts.get(vote.context)),
-                payload_first=own.get("first", self._arms.payload(self._arms.owner(duel.first_row))),
-                payload_second=own.get("second", self._arms.payload(self._arms.owner(duel.second_row))),
+                payload_first=own.get("first", self._arms.payload(self._arms.number_at(duel.first_row))),
+                payload_second=own.get("second", self._arms.payload(self._arms.number_at(duel.second_row))),
                 extra=own.get("extra", {}),
             )

@@ -1,20 +1,20 @@
-"""What a study keeps: arms, duels and votes, as small frozen values.
+"""The records of a study: settings, arms, raters, duels and votes, as frozen values.
 
-Times are UTC and aware. Arms are known to people by their `id`, and inside a study by their `number`, dense from 0 in
-the order they were added. Votes are only ever added: a vote that was revised or undone stays in the log, and a later
-row says so.
+Times are UTC with a time zone. Users name arms by `id`; inside a study arms have a `number`, dense from 0 in the order they were added.
+The log only grows: a vote that is revised or undone stays in it, and a later row replaces it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 
 class Outcome(StrEnum):
-    """What a rater may answer."""
+    """The outcome of a vote."""
 
     FIRST = "first"
     SECOND = "second"
@@ -24,12 +24,12 @@ class Outcome(StrEnum):
 
     @property
     def mirrored(self) -> Outcome:
-        """The same answer, had the arms been shown the other way round."""
+        """The same outcome with the sides swapped."""
         return {Outcome.FIRST: Outcome.SECOND, Outcome.SECOND: Outcome.FIRST}.get(self, self)
 
 
 class Source(StrEnum):
-    """Who voted."""
+    """Where a vote comes from."""
 
     HUMAN = "human"
     MODEL = "model"
@@ -37,7 +37,7 @@ class Source(StrEnum):
 
 
 class ChosenBy(StrEnum):
-    """Who chose the pair: the policy, a coin (for off-line evaluation), the person who imported it, or the study's owner."""
+    """How a pair was chosen: by the policy, at random (for off-policy evaluation), by an import, or by the owner."""
 
     POLICY = "policy"
     RANDOM = "random"
@@ -46,7 +46,7 @@ class ChosenBy(StrEnum):
 
 
 class DuelKind(StrEnum):
-    """What a duel is for: to learn about arms; or, with a pair whose answer is known or was given, about a rater."""
+    """NORMAL duels compare arms. GOLD duels, whose outcome is known, and REPEAT duels check raters."""
 
     NORMAL = "normal"
     GOLD = "gold"
@@ -54,7 +54,7 @@ class DuelKind(StrEnum):
 
 
 class StudyState(StrEnum):
-    """Whether a study asks (open), asks nothing new but takes answers (paused), takes none (closed), or is put away."""
+    """An open study asks and accepts votes, a paused one only accepts votes, an ended one does neither, an archived one is read-only."""
 
     OPEN = "open"
     PAUSED = "paused"
@@ -62,12 +62,17 @@ class StudyState(StrEnum):
     ARCHIVED = "archived"
 
 
-WINS: Final[dict[Outcome, float]] = {Outcome.FIRST: 1.0, Outcome.SECOND: 0.0, Outcome.TIE: 0.5, Outcome.BOTH_BAD: 0.5}
-"""Outcomes that teach which arm is better, as the share of the win that goes to the first; a skip teaches nothing."""
+WIN_SHARES: Final[dict[Outcome, float]] = {
+    Outcome.FIRST: 1.0,
+    Outcome.SECOND: 0.0,
+    Outcome.TIE: 0.5,
+    Outcome.BOTH_BAD: 0.5,
+}
+"""The first arm's share of the win, by outcome; a skip teaches nothing."""
 
 
 class GoldPair(NamedTuple):
-    """A pair of arms whose answer is known, to see which raters look."""
+    """A pair of arms whose outcome is known, to check raters."""
 
     first: str
     second: str
@@ -76,7 +81,7 @@ class GoldPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """How a study asks. Policy, its settings and the seed stay as they are; the rest may be changed, see `Study.change`."""
+    """The settings of a study, see `create_study`; the policy, its settings and the seed are fixed."""
 
     policy: str
     policy_settings: dict[str, Any] = field(default_factory=dict)
@@ -102,7 +107,7 @@ class StudySettings:
     feature_recipe: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        # JSON, which storages keep settings in, knows no tuples.
+        # Storages store settings as JSON, which has no tuples.
         gold = tuple(GoldPair(first, second, Outcome(outcome)) for first, second, outcome in self.gold)
         object.__setattr__(self, "criteria", tuple(self.criteria))
         object.__setattr__(self, "gold", gold)
@@ -110,18 +115,18 @@ class StudySettings:
 
     @property
     def top(self) -> int | None:
-        """How many places matter to a study that ranks; None: all of them."""
+        """The number of places that matter to a ranking study; None: all."""
         return self.policy_settings.get("top")
 
     @property
     def main_criterion(self) -> str | None:
-        """The criterion that the policy learns and readings show: the first, None where there is a single question."""
+        """The criterion that the policy learns: the first, or None if there is a single question."""
         return self.criteria[0] if self.criteria else None
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One thing to compare; its features lie in the study's matrix, in row `number`."""
+    """An arm; its features are row `number` of `Study.features()`."""
 
     number: int
     id: str
@@ -133,9 +138,9 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """What the owner has said of a rater.
+    """A rater as the owner has described them.
 
-    One who is `blocked` is asked no more; the votes of one who is `excluded` do not count; an `erased` one has a made-up name.
+    A `blocked` rater is not asked, the votes of an `excluded` one do not count, and the name of an `erased` one is a pseudonym.
     """
 
     name: str
@@ -147,11 +152,11 @@ class Rater:
 
 @dataclass(frozen=True, slots=True)
 class StudyDuel:
-    """A duel asked of a rater: `first` is shown on the left, after shuffling.
+    """A duel that a rater is asked; `first` is shown on the left.
 
-    `swapped` says whether the policy had named the arms the other way round; `layer` and `share` are what the policy
-    wants to know when it learns the outcome; `chance` is the probability with which this pair was chosen, where it is known.
-    `prompt` is what the context is, where somebody has said so: a text, messages, or any JSON.
+    `swapped` says whether the policy named the arms in the other order. `layer` and `share` are for the policy, when it learns the
+    outcome. `propensity` is the probability with which a random pair was drawn. `prompt` is the payload of the context: a text,
+    messages, or any JSON.
     """
 
     id: int
@@ -172,11 +177,11 @@ class StudyDuel:
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """One row of the log. `sequence` is dense from 1 within a study, in the order votes were accepted.
+    """A row of the log; `sequence` is dense from 1 in the order of acceptance.
 
-    A row with `revises` replaces the vote of that sequence number; if its outcome is None, that vote was undone. `voted_at` is
-    None for a vote from elsewhere whose time is not known. `criterion` is None where the study asks a single question.
-    `expected` is the known answer of a gold duel. A vote that is `excluded` is one of a rater whom the owner does not count.
+    A row that `revises` another replaces it; if its outcome is None, the vote was undone. `voted_at` is None for an imported vote whose
+    time is unknown. `criterion` is None if the study asks a single question. `expected` is the known outcome of a gold duel. An
+    `excluded` vote is by a rater whose votes do not count.
     """
 
     sequence: int
@@ -200,13 +205,27 @@ class Vote:
     excluded: bool = False
 
 
-def current_votes(votes: list[Vote]) -> list[Vote]:
-    """The votes that stand: revised ones replaced in place, undone ones left out, in the order first given.
+class _LogRow(Protocol):
+    """A row of the log in any form."""
 
-    A revision of a revision replaces the same original vote. Of these, `counted` are what arms are judged by.
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def revises(self) -> int | None: ...
+    @property
+    def outcome(self) -> Outcome | None: ...
+
+
+LogRow = TypeVar("LogRow", bound=_LogRow)
+
+
+def current_votes(votes: Iterable[LogRow]) -> list[LogRow]:
+    """Return votes after revisions and undos, in the order first given; `counted_votes` are those of them that rank arms.
+
+    A revision of a revision replaces the same original vote.
     """
     original: dict[int, int] = {}
-    latest: dict[int, Vote] = {}
+    latest: dict[int, LogRow] = {}
     for vote in votes:
         root = vote.sequence if vote.revises is None else original.get(vote.revises, vote.revises)
         original[vote.sequence] = root
@@ -214,9 +233,7 @@ def current_votes(votes: list[Vote]) -> list[Vote]:
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 
 
-def counted_votes(votes: list[Vote], criterion: str | None = None) -> list[Vote]:
-    """Of votes that stand, those that say which arm is better: not those of raters who are left out, nor on gold and repeated
-    duels, which are asked to learn about raters; on one criterion, where the study asks about several.
-    """
+def counted_votes(votes: Iterable[Vote], criterion: str | None = None) -> list[Vote]:
+    """Return those of current votes that rank arms: on normal duels, by raters who are not excluded, on one criterion."""
     wanted = (None, criterion)
     return [v for v in votes if not v.excluded and v.kind is DuelKind.NORMAL and v.criterion in wanted]

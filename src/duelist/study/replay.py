@@ -1,7 +1,7 @@
-"""The state of a policy, which is a function of the log: the votes that stand, learned in order, from a first snapshot.
+"""Replay of the log: the state of the policy is a function of the current votes, learned in order from a first snapshot.
 
-Asking changes nothing of it. Whatever is kept, here in memory or as a snapshot in the storage, is a shortcut to the
-same bits: a process may forget it at any moment and find it again from the log.
+Asking does not change that state. Whatever is cached, in memory or as a snapshot in the storage, is a shortcut to it, bit for bit: a
+process may drop it at any time and compute it again from the log.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from duelist.policies import BUILTIN_POLICIES, Policy, policy_class, restore_pol
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
 from duelist.study.errors import horizon_missing, too_few_arms
-from duelist.study.items.catalog import KnownArms
-from duelist.study.records import WINS, StudySettings
-from duelist.study.storage import Lesson, Transaction
+from duelist.study.items.catalog import ArmCatalog
+from duelist.study.records import WIN_SHARES, StudySettings
+from duelist.study.storage import TrainingVote, Transaction
 
 SNAPSHOT_EVERY: Final = 256
-"""A snapshot is stored whenever the log has grown by this many rows."""
-SNAPSHOTS_KEPT: Final = 4
-"""The newest ones; of those before them ever fewer the older they are, see `superfluous`."""
+"""Rows of the log between stored snapshots."""
+NEWEST_SNAPSHOTS: Final = 4
+"""Newest snapshots that are always stored; older ones are thinned out, see `redundant_snapshots`."""
 
 
 def new_policy(settings: StudySettings) -> Policy:
-    """The policy of a study before it has seen anything."""
+    """Return the policy of a study before it has seen any arms."""
     cls = policy_class(settings.policy)
     check_settings(cls, settings.policy_settings)
     if getattr(cls, "needs_horizon", False) and settings.policy_settings.get("horizon") is None:
         raise horizon_missing(cls.__name__)
-    taken = inspect.signature(cls).parameters
-    usual = {"estimator": "online", "random_state": settings.seed}
-    policy = cls(**{name: value for name, value in usual.items() if name in taken} | settings.policy_settings)
+    accepted = inspect.signature(cls).parameters
+    defaults = {"estimator": "online", "random_state": settings.seed}
+    policy = cls(**{name: value for name, value in defaults.items() if name in accepted} | settings.policy_settings)
     if type(policy).initialize is not Policy.initialize and not policy.is_restorable:
         raise InvalidInput(
-            f"{cls.__name__} has a `initialize` but no `snapshot` and `restore`, so a study could not open again as it was.",
+            f"{cls.__name__} has an `initialize` but no `snapshot` and `restore`, so a study could not be loaded again.",
             "Add both methods.",
         )
     return policy
 
 
 def counts_wins(settings: StudySettings) -> bool:
-    """Whether the policy of a study knows arms by who they are alone, so that features are nothing to it."""
+    """Whether the policy of a study identifies arms by id alone and ignores features."""
     return issubclass(BUILTIN_POLICIES.get(settings.policy, Policy), CountingPolicy)
 
 
 def check_accepts_arm_table(policy: Policy, what: str, first_hint: str = "") -> None:
-    """InvalidInput where a policy cannot know arms by who they are, but `what` says that it has to."""
+    """Raise InvalidInput if a policy needs features, but `what` means that arms are identified by their ids."""
     if not policy.accepts_arm_table:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone.",
@@ -62,36 +62,36 @@ def check_accepts_arm_table(policy: Policy, what: str, first_hint: str = "") -> 
         )
 
 
-class Fold:
-    """A policy and the row of the log it has come to."""
+class Replay:
+    """A policy and the row of the log up to which it has learned."""
 
     def __init__(self, settings: StudySettings) -> None:
         self._settings = settings
         self._policy: Policy | None = None
         self._sequence = 0
         self._counting_revision: int | None = None
-        self._left_out: frozenset[str] = frozenset()
+        self._excluded: frozenset[str] = frozenset()
 
-    def forget(self) -> None:
-        """Drop what is in memory; the next `follow` finds it again."""
+    def clear(self) -> None:
+        """Drop the policy; the next `refresh` computes it again."""
         self._policy = None
-        self._counting_revision = None  # of a transaction that did not happen, perhaps
+        self._counting_revision = None  # perhaps of a transaction that was rolled back
 
-    def begin(self, tx: Transaction, arms: KnownArms) -> None:
-        """Make and store the first snapshot, if there is none: the dimension and the units of the arms there are now."""
+    def begin(self, tx: Transaction, arms: ArmCatalog) -> None:
+        """Create and store the first snapshot, if there is none, with the dimension and the feature scale of today's arms."""
         if self._policy is not None or tx.snapshot_before(1) is not None:
             return
-        groups = [numbers for numbers in arms.groups().values() if len(numbers)]
+        groups = [numbers for numbers in arms.active_by_context().values() if len(numbers)]
         if not groups:
             raise too_few_arms("This study has no active arms.")
         policy = new_policy(self._settings)
         policy.initialize(arms.table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
-    def grow(self, tx: Transaction, arms: KnownArms, dim: int) -> None:
-        """Begin anew with wider features: the log is learned again, from a first snapshot with room for them.
+    def widen(self, tx: Transaction, arms: ArmCatalog, dim: int) -> None:
+        """Start again with more features and replay the whole log.
 
-        Features are only ever added at the end, and those of older arms are zero there: the votes say what they said.
+        Features are only added at the end and are zero for older arms, so votes mean what they meant.
         """
         if dim <= arms.dim or tx.snapshot_before(1) is None:
             return
@@ -100,70 +100,74 @@ class Fold:
         policy.initialize(np.pad(old, ((0, 0), (0, dim - old.shape[1]))))
         tx.drop_snapshots(tx.snapshot_sequences())
         tx.put_snapshot(0, _packed(policy))
-        tx.counters.counting_revision += 1  # whoever has the narrower policy in memory looks again
-        self.forget()
+        tx.counters.counting_revision += 1  # other processes drop the narrower policy
+        self.clear()
 
-    def follow(self, tx: Transaction, arms: KnownArms) -> Policy:
-        """The policy after the whole log, as this transaction sees it."""
+    def refresh(self, tx: Transaction, arms: ArmCatalog) -> Policy:
+        """Return the policy after the whole log, as this transaction sees it."""
         if tx.counters.counting_revision != self._counting_revision:
-            # Other raters are left out than before. Snapshots that knew it otherwise were dropped with that change.
+            # Other raters are excluded than before; that change dropped the snapshots that included them.
             self._policy = None
-            self._left_out = frozenset(rater.name for rater in tx.raters() if rater.excluded)
+            self._excluded = frozenset(rater.name for rater in tx.raters() if rater.excluded)
             self._counting_revision = tx.counters.counting_revision
         if self._policy is None:
             self._load(tx)
         if self._policy is not None and tx.counters.n_votes == self._sequence:
             return self._policy
-        lessons = tx.lessons_since(self._sequence)
-        if any(lesson.root <= self._sequence for lesson in lessons):
-            # Something learned already was revised. Snapshots that knew it were dropped with the revision.
+        votes = tx.training_votes_since(self._sequence)
+        if any(vote.root <= self._sequence for vote in votes):
+            # A vote that was learned has been revised; that change dropped the snapshots that had learned it.
             self._load(tx)
-            lessons = tx.lessons_since(self._sequence)
+            votes = tx.training_votes_since(self._sequence)
         policy = self._loaded()
-        for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
-            learn(policy, lesson, arms)
+        for vote in current_training_votes([vote for vote in votes if self._is_main(vote.criterion)]):
+            learn(policy, vote, arms)
         self._sequence = tx.counters.n_votes
         return policy
 
-    def without(self, tx: Transaction, arms: KnownArms, excluded: frozenset[str], first: int) -> bytes | None:
-        """The state after the whole log, had these raters been left out, which concerns votes from row `first` on: as a snapshot."""
+    def snapshot_excluding(
+        self, tx: Transaction, arms: ArmCatalog, excluded: frozenset[str], first: int
+    ) -> bytes | None:
+        """Return the snapshot after the whole log if these raters were excluded, which concerns votes from row `first` on."""
         found = tx.snapshot_before(first)
         try:
             policy = None if found is None else _restored(found[1])
-        except (zlib.error, ValueError):  # damaged: whoever needs the state folds from an older one
+        except (zlib.error, ValueError):  # damaged: `refresh` will replay from an older one
             policy = None
         if found is None or policy is None or not policy.is_restorable:
             return None
-        lessons = [x for x in tx.lessons_since(found[0], everyone=True) if x.rater not in excluded]
-        for lesson in standing_lessons([lesson for lesson in lessons if self._is_main(lesson.criterion)]):
-            learn(policy, lesson, arms)
+        votes = [
+            vote for vote in tx.training_votes_since(found[0], include_excluded=True) if vote.rater not in excluded
+        ]
+        for vote in current_training_votes([vote for vote in votes if self._is_main(vote.criterion)]):
+            learn(policy, vote, arms)
         return _packed(policy)
 
-    def counts(self, rater: str | None, criterion: str | None) -> bool:
-        """Whether the policy learns a rater's votes on a criterion; known after `follow`."""
-        return rater not in self._left_out and self._is_main(criterion)
+    def learns(self, rater: str | None, criterion: str | None) -> bool:
+        """Whether the policy learns a rater's votes on a criterion; call `refresh` before."""
+        return rater not in self._excluded and self._is_main(criterion)
 
     def _is_main(self, criterion: str | None) -> bool:
         return criterion in (None, self._settings.main_criterion)
 
-    def learned_until(self, sequence: int) -> None:
-        """Note that the policy has learned the log up to that row, which this transaction has just written."""
+    def mark_learned(self, sequence: int) -> None:
+        """Record that the policy has learned the log up to that row, which this transaction has written."""
         self._sequence = sequence
 
-    def keep(self, tx: Transaction, arms: KnownArms, before: int, anyway: bool = False) -> None:
-        """Store a snapshot if the log has passed a multiple of `SNAPSHOT_EVERY` since row `before`; drop old ones.
+    def store_snapshot(self, tx: Transaction, arms: ArmCatalog, before: int, force: bool = False) -> None:
+        """Store a snapshot if the log has passed a multiple of `SNAPSHOT_EVERY` since row `before`; drop redundant ones.
 
-        With `anyway`, store one in any case: others were dropped, because a vote they had learned was revised.
+        Use `force` if other snapshots were dropped because a vote that they had learned was revised.
         """
-        if not anyway and tx.counters.n_votes // SNAPSHOT_EVERY == before // SNAPSHOT_EVERY:
+        if not force and tx.counters.n_votes // SNAPSHOT_EVERY == before // SNAPSHOT_EVERY:
             return
-        policy = self.follow(tx, arms)
+        policy = self.refresh(tx, arms)
         if policy.is_restorable:
             tx.put_snapshot(tx.counters.n_votes, _packed(policy))
-            tx.drop_snapshots(superfluous(tx.snapshot_sequences()))
+            tx.drop_snapshots(redundant_snapshots(tx.snapshot_sequences()))
 
     def _load(self, tx: Transaction) -> None:
-        """The newest snapshot; one that is damaged costs a longer fold, unless it is the first."""
+        """Restore the newest readable snapshot; a damaged one means a longer replay, unless it is the first."""
         before = tx.counters.n_votes + 1
         while (found := tx.snapshot_before(before)) is not None:
             before, body = found
@@ -172,12 +176,11 @@ class Fold:
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
-                        f"The snapshot that this study began with cannot be read ({error}).",
-                        "Its votes can: export them, and import them into a new study, or go on with a copy from a "
-                        "backup.",
+                        f"The first snapshot of this study cannot be read ({error}).",
+                        "Its votes can: export them and import them into a new study, or continue with a copy from a backup.",
                     ) from error
                 warnings.warn(
-                    f"the snapshot after row {before} of the log cannot be read ({error}) and is made again from the log",
+                    f"the snapshot after row {before} of the log cannot be read ({error}) and is computed again from the log",
                     StorageWarning,
                     stacklevel=2,
                 )
@@ -187,23 +190,23 @@ class Fold:
     def _loaded(self) -> Policy:
         if self._policy is None:
             raise NothingToAsk(
-                "This study has never asked: there is no policy yet.", "Ask for a duel first, or import votes."
+                "This study has no policy yet: no duel was asked.", "Ask for a duel first, or import votes."
             )
         return self._policy
 
 
-def superfluous(sequences: list[int]) -> list[int]:
-    """Snapshots to drop, so that to fold the log again from any row costs at most twice the votes since that row.
+def redundant_snapshots(sequences: list[int]) -> list[int]:
+    """Return snapshots to drop, so that a replay from any row costs at most twice the votes since that row.
 
-    The first and the newest few stay. One between is dropped if its neighbours are near enough to do without it.
+    The first and the newest few stay. One between is dropped if its neighbours are close enough.
 
-    >>> superfluous([0, 256, 512, 768, 1024, 1280, 1536])
+    >>> redundant_snapshots([0, 256, 512, 768, 1024, 1280, 1536])
     [256, 512]
     """
     newest = sequences[-1]
     dropped: list[int] = []
     before = sequences[0]
-    for this, after in itertools.pairwise(sequences[1 : 1 - SNAPSHOTS_KEPT]):
+    for this, after in itertools.pairwise(sequences[1 : 1 - NEWEST_SNAPSHOTS]):
         if newest - before <= 2 * (newest - after):
             dropped.append(this)
         else:
@@ -211,17 +214,17 @@ def superfluous(sequences: list[int]) -> list[int]:
     return dropped
 
 
-def standing_lessons(lessons: list[Lesson]) -> list[Lesson]:
-    """Those that count, as `records.current_votes`: a revision in the place of what it revises, an undone one left out."""
-    latest = {lesson.root: lesson for lesson in lessons}
+def current_training_votes(votes: list[TrainingVote]) -> list[TrainingVote]:
+    """Return votes after revisions and undos, in the order first given, as `records.current_votes` does."""
+    latest = {vote.root: vote for vote in votes}
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 
 
-def learn(policy: Policy, lesson: Lesson, arms: KnownArms) -> None:
-    """One vote into a policy; a skip teaches nothing."""
-    if lesson.outcome in WINS:
+def learn(policy: Policy, vote: TrainingVote, arms: ArmCatalog) -> None:
+    """Let a policy learn a vote; skips teach nothing."""
+    if vote.outcome in WIN_SHARES:
         policy.learn(
-            arms.seen(lesson.first_row, lesson.second_row), WINS[lesson.outcome], layer=lesson.layer, share=lesson.share
+            arms.pair(vote.first_row, vote.second_row), WIN_SHARES[vote.outcome], layer=vote.layer, share=vote.share
         )
 
 

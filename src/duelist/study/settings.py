@@ -1,8 +1,7 @@
-"""The settings of a study, checked: when it is created, and when its owner changes them."""
+"""Checks of a study's settings when it is created and when they are changed."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, fields, replace
 from inspect import signature
@@ -13,25 +12,23 @@ from duelist.policies import BUILTIN_POLICIES, Policy, parse_policy, plugin_poli
 from duelist.policies.goals import find_goal
 from duelist.study.records import Outcome, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
-from duelist.study.validation import checked_text
+from duelist.study.validation import check_json, checked_text
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
-"""Settings that `create_study` takes; gold pairs name arms, so they come later."""
+"""Settings of `create_study`; gold pairs name arms, so they are added later."""
 OFFERED: Final = (Outcome.TIE, Outcome.BOTH_BAD, Outcome.SKIP)
 SHOWN_AS: Final = ("text", "markdown", "code")
 FIXED: Final = ("policy", "policy_settings", "seed", "arm_effects", "top")
-"""What the state of the policy, which is a function of the log, begins with."""
+"""Settings that the first state of the policy depends on, so they cannot be changed."""
 
 
 def policy_names() -> list[str]:
-    """The policies that are installed: ours, and those that packages announce. (`module:Class` names others, for who may run code.)"""
+    """Return the names of installed policies: built-in ones and those of packages' entry points (`module:Class` names others)."""
     return [*BUILTIN_POLICIES, *plugin_policies()]
 
 
 def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | None) -> tuple[str, dict[str, Any]]:
-    """Name and settings of a policy, which a study can keep: given as its name, or as the policy itself.
-
-    The one place where policies come into studies.
+    """Return the name and the settings of a policy, given by name or as an instance.
 
     >>> from duelist.policies import LocalPairUCB
     >>> described_policy(LocalPairUCB(scale=0.7), None)
@@ -55,27 +52,29 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
         )
     default = {name: each.default for name, each in signature(type(policy)).parameters.items()}
     changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
-    changed.pop("random_state", None)  # everything random in a study comes from the study's seed
+    changed.pop("random_state", None)  # all randomness of a study comes from its seed
     return policy_name(type(policy)), changed
 
 
 def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
-    """Settings in which `top` places matter: to the policy, whose word it is, and by it to the study."""
+    """Return settings with the policy's setting `top`, the number of places that matter."""
     cls, _ = parse_policy(given["policy"])
     if "top" not in signature(cls).parameters:
         raise InvalidInput(
-            f"top is {top!r}, and {policy_name(cls)} has no places.",
-            "Choose the goal 'rank', or a policy with places, RankingPair.",
+            f"top is {top!r}, but {policy_name(cls)} does not rank places.",
+            "Choose the goal 'rank' or the policy RankingPair.",
             field="top",
         )
-    said = dict(given.get("policy_settings") or {})
-    if said.get("top", top) != top:
-        raise InvalidInput(f"top is {top!r}, and the policy has top={said['top']!r}.", "Give one of them.", field="top")
-    return {**given, "policy_settings": {**said, "top": top}}
+    policy_settings = dict(given.get("policy_settings") or {})
+    if policy_settings.get("top", top) != top:
+        raise InvalidInput(
+            f"top is {top!r}, and the policy has top={policy_settings['top']!r}.", "Give one of them.", field="top"
+        )
+    return {**given, "policy_settings": {**policy_settings, "top": top}}
 
 
 def checked_settings(given: dict[str, Any]) -> StudySettings:
-    """Settings that a study can work with; InvalidInput says what is wrong with them."""
+    """Return valid settings of a study; raise InvalidInput for the first that is not."""
     unknown = sorted(set(given) - {"policy", "gold", *NAMES})
     if unknown:
         raise InvalidInput(
@@ -106,13 +105,8 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
         find_goal(settings.goal)
     _check_criteria(settings.criteria)
     _check_page(settings)
-    try:
-        json.dumps(settings.policy_settings, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"policy_settings are not JSON ({error}).", "Give numbers, texts and lists.", field="policy_settings"
-        ) from None
-    policy = new_policy(settings)  # refuses what the policy does not take
+    check_json("policy_settings", settings.policy_settings, field="policy_settings")
+    policy = new_policy(settings)  # raises InvalidInput for settings of the policy
     if not isinstance(settings.arm_effects, bool):
         raise InvalidInput(f"arm_effects is {settings.arm_effects!r}.", "Give true or false.", field="arm_effects")
     if settings.arm_effects:
@@ -121,7 +115,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
 
 
 def changed_settings(settings: StudySettings, changes: dict[str, Any], has_votes: bool) -> StudySettings:
-    """The settings with some of them changed; what the log was made with stays."""
+    """Return the settings with some of them changed; raise InvalidInput for those that are fixed."""
     for name in FIXED:
         if name in changes:
             raise InvalidInput(
@@ -147,7 +141,7 @@ def _check_criteria(criteria: tuple[Any, ...]) -> None:
 
 
 def _check_answers(answers: Any) -> None:
-    """What raters may answer besides the two sides."""
+    """Check the outcomes that raters are offered besides the two sides."""
     if not isinstance(answers, (list, tuple)):
         raise InvalidInput(f"answers is {answers!r}.", f"Give a list of {', '.join(OFFERED)}.", field="answers")
     wrong = next((answer for answer in answers if answer not in OFFERED), None)
@@ -158,7 +152,7 @@ def _check_answers(answers: Any) -> None:
 
 
 def _check_page(settings: StudySettings) -> None:
-    """What raters see around the pairs."""
+    """Check what raters see around a pair."""
     for name in ("question", "guidelines"):
         if getattr(settings, name) is not None:
             checked_text(name, getattr(settings, name))

@@ -1,4 +1,4 @@
-"""What people give to a study, checked; every message names the value and the way out."""
+"""Checks of what callers pass to a study; every error names the value and how to fix it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import ArrayLike
 
 from duelist.core.errors import InvalidInput
 from duelist.study.records import Outcome, StudyDuel
-from duelist.study.storage.vectors import Vectors
+from duelist.study.storage.encoding import Vectors
 
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def checked_text(what: str, text: str) -> str:
-    """A text that every database can hold."""
-    if not isinstance(text, str) or not text or "\x00" in text or not _is_whole(text):
+    """Return a text that every database can store."""
+    if not isinstance(text, str) or not text or "\x00" in text or not _is_encodable(text):
         raise InvalidInput(
             f"{what} is {text!r}.",
             "Give a text that is not empty, without zero bytes and unpaired surrogates.",
@@ -28,16 +28,16 @@ def checked_text(what: str, text: str) -> str:
     return text
 
 
-def _is_whole(text: str) -> bool:
+def _is_encodable(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # a lone surrogate
+    except UnicodeEncodeError:  # an unpaired surrogate
         return False
     return True
 
 
 def checked_ids(ids: Sequence[str]) -> list[str]:
-    """Ids of arms: texts, each once."""
+    """Return distinct ids of arms as a list."""
     if isinstance(ids, str):
         raise InvalidInput(f"ids is the text {ids!r}.", f"Give a list of ids, [{ids!r}] for one.", field="ids")
     listed = list(ids)
@@ -54,20 +54,22 @@ def checked_ids(ids: Sequence[str]) -> list[str]:
 def _is_empty(features: ArrayLike, count: int) -> bool:
     try:
         return np.shape(features) == (count, 0)
-    except ValueError:  # rows of unlike length, which the caller refuses in its words
+    except ValueError:  # rows of different lengths, which the caller reports
         return False
 
 
 LARGEST: Final = float(np.finfo(np.float32).max)
-"""The largest feature: squares and products of such numbers are still finite."""
+"""The largest feature whose squares and products are finite."""
 
 
 def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> Vectors:
-    """Finite feature vectors (count, dim), in single precision where that changes none of them; empty ones where arms have no features."""
+    """Return finite vectors (count, dim), in single precision where that changes none; empty ones if arms have no features."""
     if features is None or _is_empty(features, count):
         if dim:
             raise InvalidInput(
-                f"The arms of this study have {dim} features each, and these have none.", "Give them.", field="features"
+                f"The arms of this study have {dim} features each, and these have none.",
+                "Give their features.",
+                field="features",
             )
         return np.empty((count, 0), np.float32)
     try:
@@ -94,7 +96,7 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
             "Give as many.",
             field="features",
         )
-    fits = np.abs(vectors) <= LARGEST  # not a number is not
+    fits = np.abs(vectors) <= LARGEST  # false for NaN
     if not fits.all():
         arm, feature = (int(k) for k in np.argwhere(~fits)[0])
         raise InvalidInput(
@@ -102,31 +104,33 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
             "Replace missing and very large features.",
             field="features",
         )
-    short = vectors.astype(np.float32)
-    return short if np.array_equal(short, vectors) else vectors  # half the room
+    single = vectors.astype(np.float32)
+    return single if np.array_equal(single, vectors) else vectors
+
+
+def check_json(what: str, value: Any, field: str | None = None) -> None:
+    """Raise InvalidInput if JSON cannot hold a value."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        message = f"{what} is {value!r}, which is not JSON ({error})."
+        raise InvalidInput(message, "Give text, numbers, lists or mappings.", field=field) from None
 
 
 def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
-    """One payload for each arm, which JSON can hold."""
+    """Return one payload per arm, each of which JSON can hold."""
     listed = [None] * count if payloads is None else list(payloads)
     if len(listed) != count:
         raise InvalidInput(
             f"There are {len(listed)} payloads for {count} arms.", "Give one for each.", field="payloads"
         )
     for payload in listed:
-        try:
-            json.dumps(payload, allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(
-                f"Payload {payload!r} is not JSON ({error}).",
-                "Give text, numbers, lists or mappings.",
-                field="payloads",
-            ) from None
+        check_json("Payload", payload, field="payloads")
     return listed
 
 
 def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) -> list[str | None]:
-    """The context of each arm."""
+    """Return one context per arm."""
     listed = [contexts] * count if contexts is None or isinstance(contexts, str) else list(contexts)
     if len(listed) != count:
         raise InvalidInput(
@@ -141,25 +145,25 @@ def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) ->
 
 
 def checked_rater(rater: str) -> str:
-    """The name of a rater."""
+    """Return the name of a rater."""
     return checked_text("rater", rater)
 
 
-def checked_number(duel: int | StudyDuel) -> int:
-    """The id of a duel, given as the duel or as its id."""
-    number = duel.id if isinstance(duel, StudyDuel) else duel
-    if not isinstance(number, (int, np.integer)) or isinstance(number, bool):
+def checked_duel_id(duel: int | StudyDuel) -> int:
+    """Return the id of a duel, given as a duel or as its id."""
+    duel_id = duel.id if isinstance(duel, StudyDuel) else duel
+    if not isinstance(duel_id, (int, np.integer)) or isinstance(duel_id, bool):
         raise InvalidInput(f"duel is {duel!r}.", "Give a duel or its id.", field="duel")
-    return int(number)
+    return int(duel_id)
 
 
 def checked_reason(reason: str | None) -> str | None:
-    """Why a rater voted so; nothing for nothing."""
+    """Return the reason of a vote, None if there is none."""
     return None if reason is None else checked_text("reason", reason)
 
 
 def checked_seconds(seconds: float | None) -> float | None:
-    """A response time."""
+    """Return a response time in seconds."""
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float, np.number)) or not 0.0 <= seconds < np.inf:
@@ -172,18 +176,18 @@ def checked_seconds(seconds: float | None) -> float | None:
 
 
 def checked_outcome(outcome: str | float) -> Outcome:
-    """An outcome by its name, whose case, dashes and spaces do not matter, or as policies are told it: 1, 0 or 0.5 (a tie).
+    """Return an outcome by its name, ignoring case, dashes and spaces, or by its number: 1, 0 or 0.5 (a tie).
 
-    >>> [checked_outcome(said).value for said in ("Both bad", 1, 0.5)]
+    >>> [checked_outcome(outcome).value for outcome in ("Both bad", 1, 0.5)]
     ['both_bad', 'first', 'tie']
     """
-    words: Any = outcome
+    name: Any = outcome
     if isinstance(outcome, str):
-        words = outcome.strip().lower().replace("-", "_").replace(" ", "_")
+        name = outcome.strip().lower().replace("-", "_").replace(" ", "_")
     elif not isinstance(outcome, bool) and isinstance(outcome, (int, float, np.number)):
-        words = {1.0: Outcome.FIRST, 0.0: Outcome.SECOND, 0.5: Outcome.TIE}.get(float(outcome), outcome)
+        name = {1.0: Outcome.FIRST, 0.0: Outcome.SECOND, 0.5: Outcome.TIE}.get(float(outcome), outcome)
     try:
-        return Outcome(words)
+        return Outcome(name)
     except ValueError:
         raise InvalidInput(
             f"outcome is {outcome!r}.", f"Choose one of {', '.join(Outcome)}.", field="outcome"
@@ -191,7 +195,7 @@ def checked_outcome(outcome: str | float) -> Outcome:
 
 
 def one_of(kind: type[Choice], name: str, value: str) -> Choice:
-    """One of a few words."""
+    """Return a member of an enumeration by its value."""
     try:
         return kind(value)
     except ValueError:

@@ -72,5 +72,11 @@ def read_everything(tx: Transaction) -> list[Any]:
     """Read all rows, without the counters."""
     features = [(c.first_row, c.arms.tolist(), c.vectors.tolist()) for c in tx.features_since(0)]
     rows: list[Any] = [tx.arms_since(0), features, tx.duels_since(0), tx.open_leases(), tx.votes_since(0)]
-    rest: list[Any] = [tx.snapshot_sequences(), tx.raters(), tx.contexts_since(0), tx.details(1, 9), tx.staged()]
+    rest: list[Any] = [
+        tx.snapshot_sequences(),
+        tx.raters(),
+        tx.contexts_since(0),
+        tx.details_between(1 - 1, 9),
+        tx.staged(),
+    ]
     return rows + rest

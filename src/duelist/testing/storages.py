@@ -25,10 +25,10 @@ from duelist.study.storage import (
     FeatureChunk,
     LeaseRow,
     LeaseState,
-    Lesson,
-    SeenRow,
+    RaterVote,
     StagedRow,
     Storage,
+    TrainingVote,
 )
 from duelist.testing.storage_rows import (
     NOW,
@@ -294,7 +294,7 @@ class StorageContract:
             tx.add_details(kept[::-1])
             tx.add_staged(waiting[::-1])
         with storage.writing(study) as tx:
-            assert (tx.details(1, 9), tx.details(2, 4)) == (kept, kept[1:2])
+            assert (tx.details_between(1 - 1, 9), tx.details_between(2 - 1, 4)) == (kept, kept[1:2])
             assert tx.staged() == waiting
             tx.drop_staged([1])
             assert tx.staged() == waiting[1:]
@@ -319,7 +319,7 @@ class StorageContract:
             told = {"prompt": "why?", "extra": {"mail": "b@n"}}
             tx.add_details([DetailRow(1, {"extra": {}}), DetailRow(2, told), DetailRow(3, {"extra": {"ip": "::1"}})])
             for rater in ("ana", "ben"):
-                tx.put_lease(LeaseRow(1, rater, LeaseState.TOLD, NOW, NOW))
+                tx.put_lease(LeaseRow(1, rater, LeaseState.VOTED, NOW, NOW))
                 tx.put_rater(rater_row(rater))
             votes = [
                 vote_row(1, reason="because"),
@@ -332,7 +332,7 @@ class StorageContract:
         with storage.reading(study) as tx:
             gone = [vote._replace(rater="erased-1", reason=None) for vote in votes[1:]]
             assert tx.votes_since(0) == [votes[0], *gone]
-            assert tx.details(1, 3) == [DetailRow(1, {"extra": {}}), DetailRow(2, {"prompt": "why?"})]
+            assert tx.details_between(0, 3) == [DetailRow(1, {"extra": {}}), DetailRow(2, {"prompt": "why?"})]
             assert [row.name for row in tx.raters()] == ["ana", "erased-1"]
             assert (tx.leases_of("ben"), tx.first_vote_of("ben"), tx.first_vote_of("erased-1")) == ([], None, 2)
             assert [lease.duel for lease in tx.leases_of("erased-1")] == [1]
@@ -359,7 +359,7 @@ class StorageContract:
         with storage.writing(study) as tx:
             room = {1: 2, 2: 1, 3: 0, 4: 1, 5: 2}
             tx.add_duels([duel_row(n, free=free, context="odd" if n % 2 else None) for n, free in room.items()])
-            tx.put_lease(LeaseRow(2, "ana", LeaseState.TOLD, NOW, NOW))
+            tx.put_lease(LeaseRow(2, "ana", LeaseState.VOTED, NOW, NOW))
             tx.put_lease(LeaseRow(4, "ana", LeaseState.RETURNED, NOW, NOW))
             assert [d.number for d in tx.waiting_duels("ben", None, 9)] == [2, 4, 1, 5]
             assert [d.number for d in tx.waiting_duels("ana", None, 9)] == [4, 1, 5]
@@ -375,7 +375,7 @@ class StorageContract:
             tx.add_duels([duel_row(1), duel_row(2, share=0.25)])
             tx.put_lease(lease)
             tx.put_lease(lease._replace(duel=1, rater="ben"))
-            tx.put_lease(lease._replace(rater="cleo", state=LeaseState.TOLD))
+            tx.put_lease(lease._replace(rater="cleo", state=LeaseState.VOTED))
             tx.put_lease(lease._replace(asked_at=NOW + 1, deadline=NOW + 6))
         with storage.reading(study) as tx:
             newer = lease._replace(asked_at=NOW + 1, deadline=NOW + 6)
@@ -389,7 +389,7 @@ class StorageContract:
     def test_leases_between_duels(self, storage: Storage, study: int) -> None:
         """Leases are ordered by duel and then by name in code point order, whatever the collation."""
         names = ["Zoe", "ana", "zoe", "Änne", "\U0001f600"]
-        rows = [LeaseRow(duel, name, LeaseState.TOLD, NOW, NOW) for duel in (1, 2, 3) for name in names]
+        rows = [LeaseRow(duel, name, LeaseState.VOTED, NOW, NOW) for duel in (1, 2, 3) for name in names]
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(number) for number in (1, 2, 3)])
             tx.add_leases(rows[::-1])
@@ -432,12 +432,12 @@ class StorageContract:
             tx.add_duels([duel_row(1, first_row=4, second_row=9, layer=2, share=0.5), duel_row(2)])
             tx.add_votes([vote_row(1, duel=2), vote_row(2, duel=1, outcome=Outcome.SKIP)])
             tx.add_votes([vote_row(3, duel=2, outcome=None, revises=1, root=1)])
-            assert tx.lessons_since(0) == [
-                Lesson(1, 1, Outcome.FIRST, 0, 1, 0, 1.0, None, "ana"),
-                Lesson(2, 2, Outcome.SKIP, 4, 9, 2, 0.5, None, "ana"),
-                Lesson(3, 1, None, 0, 1, 0, 1.0, None, "ana"),
+            assert tx.training_votes_since(0) == [
+                TrainingVote(1, 1, Outcome.FIRST, 0, 1, 0, 1.0, None, "ana"),
+                TrainingVote(2, 2, Outcome.SKIP, 4, 9, 2, 0.5, None, "ana"),
+                TrainingVote(3, 1, None, 0, 1, 0, 1.0, None, "ana"),
             ]
-            assert [lesson.sequence for lesson in tx.lessons_since(2)] == [3]
+            assert [lesson.sequence for lesson in tx.training_votes_since(2)] == [3]
 
     def test_lessons_exclude_gold_and_excluded_raters(self, storage: Storage, study: int) -> None:
         """Votes on gold and repeated duels, and those of excluded raters, are not learned; anonymous ones are."""
@@ -447,10 +447,14 @@ class StorageContract:
             tx.add_votes([vote_row(number) for number in (1, 2, 3)])
             tx.add_votes([vote_row(4, rater=None, criterion="short"), vote_row(5, rater="ben")])
             tx.put_rater(rater_row("ben", blocked=True))
-            assert [(x.sequence, x.criterion) for x in tx.lessons_since(0)] == [(1, None), (4, "short"), (5, None)]
+            assert [(x.sequence, x.criterion) for x in tx.training_votes_since(0)] == [
+                (1, None),
+                (4, "short"),
+                (5, None),
+            ]
             tx.put_rater(rater_row("ana", excluded=True))
-            assert [lesson.sequence for lesson in tx.lessons_since(0)] == [4, 5]
-            assert [lesson.sequence for lesson in tx.lessons_since(0, everyone=True)] == [1, 4, 5]
+            assert [lesson.sequence for lesson in tx.training_votes_since(0)] == [4, 5]
+            assert [lesson.sequence for lesson in tx.training_votes_since(0, include_excluded=True)] == [1, 4, 5]
 
     def test_votes_of_a_rater(self, storage: Storage, study: int) -> None:
         """The votes of a rater after a row come with the items shown; so do the sides of all duels."""
@@ -465,13 +469,13 @@ class StorageContract:
                 ]
             )
         with self.again(storage).reading(study) as tx:
-            assert tx.seen_by("ana", 0) == [
-                SeenRow(1, 1, Outcome.FIRST, None, 0, 1),
-                SeenRow(3, 2, Outcome.FIRST, None, 5, 4),
-                SeenRow(4, 1, None, 1, 0, 1),
+            assert tx.votes_of("ana", 0) == [
+                RaterVote(1, 1, Outcome.FIRST, None, 0, 1),
+                RaterVote(3, 2, Outcome.FIRST, None, 5, 4),
+                RaterVote(4, 1, None, 1, 0, 1),
             ]
-            assert [row.sequence for row in tx.seen_by("ana", 1)] == [3, 4]
-            assert tx.seen_by("erased-1", 0) == []
+            assert [row.sequence for row in tx.votes_of("ana", 1)] == [3, 4]
+            assert tx.votes_of("erased-1", 0) == []
             assert sorted(tx.sides_since(1).tolist()) == [[2, 7], [5, 4]]
             assert tx.sides_since(3).shape == (0, 2)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from duelist.study.access import Scope, create_token
+from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers import postgres
 from tests.helpers.busy_server import free_port, make, rater_tokens
 from tests.helpers.server import Running, start

@@ -1,4 +1,4 @@
-"""What raters have answered is remembered within bounds; what was forgotten is read again, and nobody notices."""
+"""Histories of raters are cached within bounds; dropped ones are read again without any difference."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import pytest
 
 from duelist.core.errors import NothingToAsk
 from duelist.study import Study, create_study
-from duelist.study.asking import history as histories
+from duelist.study.asking import history
 from duelist.study.records import current_votes
 
 
 def played(name: str, url: str, rounds: int = 120) -> tuple[Study, list[tuple[object, ...]]]:
-    """Five raters by chance, who vote, revise, undo, skip, and are asked a pair again now and then."""
+    """Return a study in which five raters vote, revise, undo, skip and repeat pairs, and the duels that were asked."""
     study = create_study(name, url, seed=3, repeat_pairs=0.3)
     study.add_arms([f"a{k}" for k in range(7)])
     luck = np.random.default_rng(0)
@@ -33,27 +33,27 @@ def played(name: str, url: str, rounds: int = 120) -> tuple[Study, list[tuple[ob
     return study, seen
 
 
-@pytest.mark.parametrize("kept", [0, 60])
-def test_who_was_forgotten_is_asked_the_same(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+@pytest.mark.parametrize("max_votes", [0, 60])
+def test_dropped_raters_are_asked_the_same(sqlite_url: str, monkeypatch: pytest.MonkeyPatch, max_votes: int) -> None:
     _, whole = played("whole", sqlite_url)
-    monkeypatch.setattr(histories, "_KEPT", kept)
+    monkeypatch.setattr(history, "_MAX_VOTES", max_votes)
     study, bounded = played("bounded", sqlite_url)
     assert bounded == whole
-    known = study._writer.known.histories
-    assert known._room == sum(history.room for history in known._known.values())
-    assert known._room <= kept or len(known._known) == 1
+    cached = study._write_cache.histories
+    assert cached._size == sum(each.size for each in cached._histories.values())
+    assert cached._size <= max_votes or len(cached._histories) == 1
 
 
-def test_pairs_are_remembered_as_long_as_an_answer_to_them_stands(sqlite_url: str) -> None:
-    """A pair may have been answered several times, and some of these undone."""
+def test_pairs_are_answered_while_a_vote_on_them_is_current(sqlite_url: str) -> None:
+    """A rater may have voted on a pair several times and undone some of the votes."""
     study, _ = played("s", sqlite_url, rounds=300)
     votes = current_votes(study.votes())
     several = 0
     with study._storage.reading(study.id) as tx:
         for rater in {vote.rater for vote in votes}:
-            history = study._writer.known.histories.of(tx, study._writer.known.arms, str(rater))
+            cached = study._write_cache.histories.get(tx, study._write_cache.arms, str(rater))
             mine = [frozenset((vote.first, vote.second)) for vote in votes if vote.rater == rater]
-            remembered = [divmod(code, 2**32) for code in history.not_again("never").tolist()]
-            assert {frozenset((f"a{one}", f"a{other}")) for one, other in remembered} == set(mine)
+            answered = [divmod(code, 2**32) for code in cached.not_to_repeat("never").tolist()]
+            assert {frozenset((f"a{one}", f"a{other}")) for one, other in answered} == set(mine)
             several += len(mine) - len(set(mine))
     assert several > 20

@@ -67,7 +67,7 @@ def test_all_but_one_pair_out(policy: str) -> None:
 
 def test_what_is_left_to_chance_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of too many arms the policy looks at two, whose pair is out: chance finds another, with its chance."""
-    monkeypatch.setattr("duelist.study.asking.pair_choice.most_considered", lambda _: 2)
+    monkeypatch.setattr("duelist.study.asking.pair_choice.max_candidates", lambda _: 2)
     study = strict(n_arms=3)
     duels = [study.ask(f"rater {k}") for k in range(3)]
     assert len({pair(duel) for duel in duels}) == 3

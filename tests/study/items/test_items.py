@@ -8,7 +8,6 @@ import pytest
 from duelist.core.errors import InvalidInput, NothingToAsk, UnknownArm, UnknownStudy
 from duelist.study import Arm, create_study, delete_study, load_study
 from duelist.study.asking import pair_choice as _choosing
-from duelist.study.asking.pair_choice import Chooser
 from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
@@ -223,11 +222,11 @@ def test_a_hundred_thousand_arms(sqlite_url: str) -> None:
 
 
 def test_of_very_many_arms_a_policy_sees_the_best_and_others_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_choosing, "_WORK", 3 * 40**2)
+    monkeypatch.setattr(_choosing, "_MAX_WORK", 3 * 40**2)
     study = filled(n_arms=1000, policy="MaxInP")
     duel = study.ask("ana")
     values = study.features().astype(np.float64)
-    untaught = Chooser(study.policy(), values, frozenset(), [], 0, np.random.default_rng(0))
+    untaught = PairChooser(study.policy(), values, frozenset(), [], 0, np.random.default_rng(0))
     drawn = [untaught._shortlist() for _ in range(500)]
     assert {len(set(kept.tolist())) for kept in drawn} == {40}
     # Nothing is known, so every arm is as likely as any other: 20 of 500 times, give or take six standard deviations.

@@ -292,7 +292,7 @@ def test_every_known_code_has_its_error() -> None:
         ({"sqlstate": "57P01"}, ConnectionLost),
         ({"sqlite_errorname": "SQLITE_IOERR_FSYNC"}, StorageError),
     ):
-        error = _explain.explained(sa.exc.InternalError("SELECT 1", {}, Refusal(**codes)), "here")
+        error = _explain.translated(sa.exc.InternalError("SELECT 1", {}, Refusal(**codes)), "here")
         assert type(error) is kind
         assert str(error).startswith("Storage here ")
         assert error.message.endswith("(as the database says it).")
@@ -303,7 +303,7 @@ def interrupted(view: AbstractContextManager[Any]) -> None:
     """Ctrl-C in the middle of a statement."""
     with view as tx:
         interruption = KeyboardInterrupt()
-        tx._line._complain(interruption, "SELECT 1")
+        tx._connection._raise(interruption, "SELECT 1")
         raise interruption
 
 

@@ -6,7 +6,7 @@ import sys
 import threading
 from pathlib import Path
 
-from duelist.study import load_study, standing
+from duelist.study import current_votes, load_study
 from tests.helpers.busy_study import check, make, rebuilt
 from tests.study.conftest import filled
 
@@ -91,4 +91,4 @@ def test_two_views_of_one_study_agree(url: str) -> None:
             asking.tell(duel.id, "first", "ana")
         if k % 5 == 0:
             assert one.policy().snapshot() == other.policy().snapshot() == rebuilt(one).snapshot()
-    assert len(standing(one.votes())) == 40
+    assert len(current_votes(one.votes())) == 40

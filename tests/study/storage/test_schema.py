@@ -9,8 +9,7 @@ from alembic.script import ScriptDirectory
 
 from duelist.core.errors import StorageTooOld
 from duelist.study import load_study, open_storage, upgrade_storage
-from duelist.study.storage.sql import owners as _owning
-from duelist.study.storage.sql import statements as _statements
+from duelist.study.storage.sql import statements
 from duelist.study.storage.sql.migrate import migration_config
 from duelist.study.storage.sql.tables import HEAD, VERSION_TABLE, metadata
 from tests.helpers import schemas
@@ -48,40 +47,37 @@ def test_an_upgrade_keeps_the_study(url: str, tmp_path: Path, monkeypatch: pytes
     assert study.tell(study.ask("ben").id, "second", "ben").sequence == 2
 
 
-ASKED_OFTEN = [
-    "COUNT", "DUEL", "LEASE", "OPEN_LEASES", "WAITING_DUELS", "WAITING_IN_CONTEXT", "VOTES_ON_DUEL",
-    "LESSONS_SINCE of some", "LESSONS_SINCE of everyone",
+FREQUENT = [
+    "BEGIN", "DUEL", "LEASE", "OPEN_LEASES", "WAITING_DUELS", "WAITING_DUELS_IN_CONTEXT", "VOTES_ON_DUEL", "VOTES_OF",
+    "TRAINING_VOTES_SINCE", "TRAINING_VOTES_SINCE with excluded ones",
     "VOTES_SINCE", "SNAPSHOT_BEFORE", "SNAPSHOT_SEQUENCES", "ARMS_SINCE", "FEATURES_SINCE", "DUELS_SINCE",
-    "SET_FREE", "SAVE_COUNTERS", "DROP_SNAPSHOT", "RETIRE_ARM", "TOUCH_ARM",
+    "SET_FREE", "SAVE_COUNTERS", "DROP_SNAPSHOT", "SET_RETIRED", "TOUCH_ARM",
 ]  # fmt: skip
 
 
-OWNERS_ASK = [
-    "STUDY", "PUT_STUDY", "RATERS", "DROP_RATER", "FIRST_VOTE", "LEASES_OF", "DUELS_ASKED_OF", "CONTEXTS_SINCE",
+RARE = [
+    "STUDY", "PUT_STUDY", "RATERS", "DROP_RATER", "FIRST_VOTE", "LEASES_OF", "DUELS_OF", "CONTEXTS_SINCE",
     "DROP_CONTEXT", "DUELS_BETWEEN", "LEASES_BETWEEN", "VOTES_BETWEEN", "DETAILS_BETWEEN", "DETAILS_OF", "DROP_DETAILS",
     "STAGED", "DROP_STAGED",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [*ASKED_OFTEN, *OWNERS_ASK])
+@pytest.mark.parametrize("name", [*FREQUENT, *RARE])
 def test_every_query_finds_its_rows_by_an_index(name: str) -> None:
     storage = open_storage("memory")
-    kept, _, whose = name.partition(" of ")
-    statement = getattr(_statements, kept, None)
-    if statement is None:
-        statement = getattr(_owning, kept)
-    if whose:
-        statement = statement["sqlite", whose == "everyone"]
+    attribute, _, excluded = name.partition(" with ")
+    statement = getattr(statements, attribute)
+    if attribute == "TRAINING_VOTES_SINCE":
+        statement = statement["sqlite", bool(excluded)]
     compiled = statement.compile(dialect=storage._engine.dialect)  # type: ignore[attr-defined]
     with storage._engine.connect() as connection:  # type: ignore[attr-defined]
         values = tuple(1 for _ in compiled.positiontup or ())
         plan = [row[-1] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {compiled}", values)]
     assert any("SEARCH" in step for step in plan), plan
     assert not any("SCAN" in step and "few" not in step for step in plan), plan
-    # Of snapshots, of raters of whom something is said, and of parts of imports there are few; of everything else, to look by the
-    # study alone is to read all of it.
+    # A study has few snapshots, recorded raters and parts of imports; of all other tables a search by study alone reads everything.
     assert name in ("SNAPSHOT_SEQUENCES", "RATERS") or not any(
         step.endswith("(study_id=?)") and "duelist_staged" not in step for step in plan
     ), plan
-    # What waits is sorted after its limit, so what is sorted is few.
+    # Waiting duels are sorted after the limit, so few are.
     assert "CO-ROUTINE few" in plan or not any("USE TEMP B-TREE" in step for step in plan), plan

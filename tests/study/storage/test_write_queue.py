@@ -15,7 +15,7 @@ import pytest
 from duelist.core.errors import StorageLocked
 from duelist.study import create_study, load_study
 from duelist.study.storage import sqlite as _sqlite
-from duelist.study.storage.write_queue import FileTurns, NoTurn, ThreadTurns
+from duelist.study.storage.write_queue import FileQueue, QueueTimeout, ThreadQueue
 from tests.study.conftest import features, filled, path_of
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +32,7 @@ def wait_until(condition, seconds: float = 20.0) -> None:
 
 
 def test_threads_have_their_turns_in_the_order_they_came() -> None:
-    turns = ThreadTurns()
+    turns = ThreadQueue()
     order: list[int] = []
 
     def come(number: int) -> None:
@@ -53,7 +53,7 @@ def test_threads_have_their_turns_in_the_order_they_came() -> None:
 
 
 def test_a_thread_may_take_a_turn_in_its_own() -> None:
-    turns = ThreadTurns()
+    turns = ThreadQueue()
     with turns.turn(1.0), turns.turn(1.0):
         pass
     with turns.turn(0.1):
@@ -61,11 +61,11 @@ def test_a_thread_may_take_a_turn_in_its_own() -> None:
 
 
 def test_who_waits_too_long_leaves_the_queue() -> None:
-    turns = ThreadTurns()
+    turns = ThreadQueue()
     failed = threading.Event()
 
     def impatient() -> None:
-        with pytest.raises(NoTurn), turns.turn(0.05):
+        with pytest.raises(QueueTimeout), turns.turn(0.05):
             pass
         failed.set()
 
@@ -83,8 +83,8 @@ def test_who_waits_too_long_leaves_the_queue() -> None:
 HOLDER = """
 import sys, time
 from pathlib import Path
-from duelist.study.storage.turns import FileTurns
-with FileTurns(Path(sys.argv[1])).turn(20.0):
+from duelist.study.storage.write_queue import FileQueue
+with FileQueue(Path(sys.argv[1])).turn(20.0):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -105,16 +105,16 @@ def holder(path: Path) -> Iterator[subprocess.Popen[str]]:
 
 def test_who_is_killed_gives_the_turn_back(tmp_path: Path) -> None:
     path = tmp_path / "x.db"
-    with holder(path), pytest.raises(NoTurn), FileTurns(path).turn(0.2):
+    with holder(path), pytest.raises(QueueTimeout), FileQueue(path).turn(0.2):
         pass
-    with FileTurns(path).turn(20.0):
+    with FileQueue(path).turn(20.0):
         pass
 
 
 def test_nobody_overtakes_who_is_next(tmp_path: Path) -> None:
     """One who gives the turn back and wants it again at once has it after the one who waits, every time."""
     path = tmp_path / "x.db"
-    mine, other = FileTurns(path), FileTurns(path)
+    mine, other = FileQueue(path), FileQueue(path)
     order: list[str] = []
     wanted, over = threading.Event(), threading.Event()
 
@@ -166,13 +166,13 @@ def test_a_writer_who_is_stopped_keeps_others_only_so_long(sqlite_url: str, monk
 
 
 def test_a_folder_in_which_no_file_can_be_made_is_no_obstacle(tmp_path: Path) -> None:
-    with FileTurns(tmp_path / "missing" / "x.db").turn(1.0):
+    with FileQueue(tmp_path / "missing" / "x.db").turn(1.0):
         pass
 
 
 def test_turns_of_a_parent_are_not_its_childs(tmp_path: Path) -> None:
     """A fork while another thread has the turn: the child waits for nobody in itself, and holds nothing of the parent's."""
-    threads, processes = ThreadTurns(), FileTurns(tmp_path / "x.db")
+    threads, processes = ThreadQueue(), FileQueue(tmp_path / "x.db")
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -14,7 +14,7 @@ from duelist.cli.study.options import Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.study import Study
+    from duelist.study import StudyProtocol
 
 RaterName = Annotated[str, typer.Argument(help="The rater.", show_default=False)]
 Limit = Annotated[str | None, typer.Option(help="Number of votes, or none for no limit.")]
@@ -112,11 +112,11 @@ def erase(
         if not yes:
             raise InvalidInput(f"Erasing {rater!r} cannot be undone.", "Repeat with --yes.")
         erased = load_study(name, storage).erase_rater(rater)
-        if erased.name is None:
+        if erased.pseudonym is None:
             say(f"study {name!r} has no rater {rater!r}")
         else:
             say(
-                f"{rater!r} is {erased.name!r} now, with {erased.votes} votes; earlier archives and exports keep the name"
+                f"{rater!r} is {erased.pseudonym!r} now, with {erased.votes} votes; earlier archives and exports keep the name"
             )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
+from duelist.core.serialization import from_plain, to_plain
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Erasure, Rater, Study
-from duelist.study.serialization import from_plain, plain
 
 router = APIRouter()
 _raters = APIRouter(prefix="/studies/{study}/raters", tags=["raters"], responses=IN_STUDY)
@@ -70,7 +70,7 @@ async def erase(
 
 async def _gold_pairs(server: ServerContext, study: int) -> schemas.GoldPairsResponse:
     async with server.study(study) as opened:
-        return schemas.GoldPairsResponse.model_validate({"gold": plain(await opened.read(Study.gold))})
+        return schemas.GoldPairsResponse.model_validate({"gold": to_plain(await opened.read(Study.gold))})
 
 
 @_gold.get("")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from duelist.core.serialization import to_plain
 from duelist.server.auth import Caller, ServerDep, StudyMember, StudyRater
 from duelist.server.content import find_media_file, media_type, replace_surrogates
 from duelist.server.context import ServerContext
@@ -14,7 +15,6 @@ from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Outcome, Study, StudyDuel, Vote
-from duelist.study.serialization import plain
 
 router = APIRouter(prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -48,7 +48,7 @@ async def me(
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
         blocked=record.blocked,
-        recent=[schemas.RecentVoteSchema(duel_id=duel, outcome=outcome.value) for duel, outcome in own.last],
+        recent=[schemas.RecentVoteSchema(duel_id=duel, outcome=outcome.value) for duel, outcome in own.recent],
     )
 
 
@@ -190,9 +190,9 @@ def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: 
     }
     for side, arm in (("first", duel.first), ("second", duel.second)):
         content = {"content": show.render_arm(arm.payload, arm.id)}
-        body[side] = {**plain(arm), **content} if caller.is_privileged else content
+        body[side] = {**to_plain(arm), **content} if caller.is_privileged else content
     if caller.is_privileged:
-        body |= {name: plain(getattr(duel, name)) for name in _PRIVILEGED_FIELDS} | {"prompt_payload": duel.prompt}
+        body |= {name: to_plain(getattr(duel, name)) for name in _PRIVILEGED_FIELDS} | {"prompt_payload": duel.prompt}
     return dict(replace_surrogates(body))
 
 

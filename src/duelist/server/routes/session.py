@@ -28,7 +28,7 @@ from duelist.server.errors import RequestError
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
-from duelist.study.access import Scope, create_token, list_tokens, revoke_token
+from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token
 
 router = APIRouter(tags=["sessions"])
 RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="The study of a rater's cookie.")]

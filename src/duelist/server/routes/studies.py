@@ -15,6 +15,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
 
 from duelist.core.errors import InvalidInput
+from duelist.core.serialization import to_plain
 from duelist.server.auth import (
     ADMIN,
     RATER,
@@ -33,10 +34,9 @@ from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
 from duelist.server.uploads import download_folder, file_response, uploaded_file
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
-from duelist.study.archive import read_manifest
+from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
-from duelist.study.serialization import plain
 
 router = APIRouter(tags=["studies"])
 _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
@@ -77,7 +77,7 @@ def _study_response(row: Any, server: ServerContext, request: Request) -> schema
         arms=row.counters.n_arms,
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
-        settings={name: value for name, value in plain(row.settings).items() if name not in ("gold", "feature_recipe")},
+        settings={name: value for name, value in to_plain(row.settings).items() if name not in ("gold", "feature_recipe")},
         rate_url=server.options.page_url(f"/rate/{row.id}", str(request.base_url)),
     )
 
@@ -204,13 +204,13 @@ async def choices(
     caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, any_study=True))],
 ) -> dict[str, Any]:
     """List goals, policies, formats, kinds of features and default settings."""
-    defaults = plain(StudySettings(policy=""))
+    defaults = to_plain(StudySettings(policy=""))
     names = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
     return {
-        "goals": [plain(goal) for goal in GOALS.values()],
+        "goals": [to_plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),
         "formats": [{"name": f.name, "summary": f.summary, "read": f.read is not None} for f in FORMATS.values()],
-        "features": [plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS],
+        "features": [to_plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS],
         "settings": {name: defaults[name] for name in names},
     }
 

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Request
 
 from duelist.core.errors import UnknownToken
+from duelist.core.serialization import to_plain
 from duelist.server.auth import ServerAdmin, ServerDep, StudyAdmin
 from duelist.server.context import ServerContext
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import error_responses
-from duelist.study.access import Scope, create_token, list_tokens, revoke_token
-from duelist.study.serialization import plain
+from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token
 
 router = APIRouter(tags=["tokens"], responses=error_responses(401, 403, 404, 409, 422))
 TokenId = Annotated[str, Path(max_length=100)]
@@ -21,7 +21,7 @@ TokenId = Annotated[str, Path(max_length=100)]
 
 async def _create(server: ServerContext, study: int | None, body: schemas.CreateTokenRequest) -> dict[str, Any]:
     made = await asyncio.to_thread(create_token, server.storage, body.scope, study, body.rater, body.label, body.days)
-    return {**plain(made.token), "token": made.secret}
+    return {**to_plain(made.token), "token": made.secret}
 
 
 async def _list(server: ServerContext, study: int | None) -> schemas.TokensResponse:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from duelist.server.schemas.records import schema_of
 from duelist.study import Arm, Vote, VoteImportReport
-from duelist.study.access import Token
+from duelist.study.administration.tokens import Token
 
 MAX_ID: int = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]

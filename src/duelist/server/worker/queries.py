@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.errors import DisconnectedArms
+from duelist.core.serialization import to_plain
 from duelist.study import Study
-from duelist.study.serialization import plain
 
 Arguments = dict[str, Any]
 Query = Callable[[Study, Arguments], Any]
@@ -27,22 +27,22 @@ def run_query(study: Study, name: str, arguments: Arguments) -> Any:
 
 
 def _leaderboard(study: Study, arguments: Arguments) -> Any:
-    return plain(study.leaderboard(**arguments))
+    return to_plain(study.leaderboard(**arguments))
 
 
 def _can_stop(study: Study, arguments: Arguments) -> Any:
     found = study.can_stop(**arguments)
-    return {**plain(found), "statement": str(found), "reason": found.statement}
+    return {**to_plain(found), "statement": str(found), "reason": found.statement}
 
 
 def _recommend(study: Study, arguments: Arguments) -> Any:
     found = study.recommend(**arguments)
-    return {**plain(found), "decided": found.decided, "statement": str(found)}
+    return {**to_plain(found), "decided": found.decided, "statement": str(found)}
 
 
 def _progress(study: Study, arguments: Arguments) -> Any:
     found = study.progress(**arguments)
-    return {**plain(found), "done": found.done, "statement": str(found)}
+    return {**to_plain(found), "done": found.done, "statement": str(found)}
 
 
 def _win_matrix(study: Study, arguments: Arguments) -> Any:
@@ -64,7 +64,12 @@ def _win_chances(study: Study, arguments: Arguments) -> Any:
     ranked = [row.arm for row in study.leaderboard(**arguments).standings][:top]
     order = np.array([place[arm] for arm in ranked], np.int64)
     both = np.ix_(order, order)
-    return {"arms": ranked, "win": plain(found.win[both]), "tie": plain(found.tie[both]), "n_arms": len(found.arms)}
+    return {
+        "arms": ranked,
+        "win": to_plain(found.win[both]),
+        "tie": to_plain(found.tie[both]),
+        "n_arms": len(found.arms),
+    }
 
 
 def _history(study: Study, arguments: Arguments) -> Any:
@@ -74,35 +79,35 @@ def _history(study: Study, arguments: Arguments) -> Any:
     last = chance[-1] if len(chance) else np.zeros(len(found.arms))
     order = np.argsort(-last, kind="stable")[: _HISTORY_TOP if top is None else top]
     others = np.delete(chance, order, axis=1).sum(axis=1) if len(chance) else np.zeros(0)
-    series = [{"arm": found.arms[k], "chance": plain(chance[:, k]) if len(chance) else []} for k in order.tolist()]
-    return {"votes": plain(found.votes), "series": series, "others": plain(others), "n_arms": len(found.arms)}
+    series = [{"arm": found.arms[k], "chance": to_plain(chance[:, k]) if len(chance) else []} for k in order.tolist()]
+    return {"votes": to_plain(found.votes), "series": series, "others": to_plain(others), "n_arms": len(found.arms)}
 
 
 def _calibration(study: Study, arguments: Arguments) -> Any:
-    return plain(study.calibration(**arguments))
+    return to_plain(study.calibration(**arguments))
 
 
 def _regret(study: Study, arguments: Arguments) -> Any:
-    return plain(study.regret(**arguments))
+    return to_plain(study.regret(**arguments))
 
 
 def _raters(study: Study, arguments: Arguments) -> Any:
-    found = plain(study.raters(**arguments))
+    found = to_plain(study.raters(**arguments))
     records = {rater.name: rater for rater in study.rater_records()}
     for row in found["rows"]:
         rater = records.pop(row["rater"], None)
         row["blocked"] = rater is not None and rater.blocked
         row["erased"] = rater is not None and rater.erased
         row["attributes"] = {} if rater is None else rater.attributes
-    found["others"] = [plain(rater) for rater in records.values()]
+    found["others"] = [to_plain(rater) for rater in records.values()]
     return found
 
 
 def _queue(study: Study, arguments: Arguments) -> Any:
     found = study.queue()
     return {
-        "pending": [_queued_duel(duel) for duel in found.out],
-        "expired": [_queued_duel(duel) for duel in found.over],
+        "pending": [_queued_duel(duel) for duel in found.pending],
+        "expired": [_queued_duel(duel) for duel in found.expired],
         "returned": found.returned,
         "late": found.late,
     }
@@ -110,19 +115,19 @@ def _queue(study: Study, arguments: Arguments) -> Any:
 
 def _queued_duel(duel: Any) -> dict[str, Any]:
     rest = {
-        name: plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
+        name: to_plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
     }
     return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **rest}
 
 
 def _log(study: Study, arguments: Arguments) -> Any:
     page = study.log(**arguments)
-    return plain(page)
+    return to_plain(page)
 
 
 def _explanation(study: Study, arguments: Arguments) -> Any:
     found = study.explain(arguments["duel"])
-    return {**plain(found), "statement": str(found).splitlines()[0]}
+    return {**to_plain(found), "statement": str(found).splitlines()[0]}
 
 
 def _arms(study: Study, arguments: Arguments) -> Any:
@@ -131,7 +136,7 @@ def _arms(study: Study, arguments: Arguments) -> Any:
     matching = [arm for arm in every if (after is None or arm.number > after) and _matches(arm, search)]
     page = matching[:limit]
     return {
-        "arms": [plain(arm) for arm in page],
+        "arms": [to_plain(arm) for arm in page],
         "next": page[-1].number if len(matching) > limit else None,
         "total": len(every),
         "show_as": study.settings.show_as,
@@ -150,11 +155,11 @@ def _contexts(study: Study, arguments: Arguments) -> Any:
 
 
 def _gold(study: Study, arguments: Arguments) -> Any:
-    return {"gold": plain(study.gold())}
+    return {"gold": to_plain(study.gold())}
 
 
 def _rater(study: Study, arguments: Arguments) -> Any:
-    return plain(study.rater(arguments["rater"]))
+    return to_plain(study.rater(arguments["rater"]))
 
 
 QUERIES: Final[dict[str, Query]] = {

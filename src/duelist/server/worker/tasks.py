@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
+from duelist.core.serialization import to_plain
 from duelist.study import (
     Storage,
     Study,
@@ -19,7 +20,6 @@ from duelist.study import (
     plan_votes,
     restore_study,
 )
-from duelist.study.serialization import plain
 
 Arguments = dict[str, Any]
 Task = Callable[[Storage, Study | None, Arguments], Any]
@@ -32,7 +32,7 @@ def _of(study: Study | None) -> Study:
 
 
 def _export(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return plain(_of(study).export(arguments["path"], arguments["format"], **arguments["options"]))
+    return to_plain(_of(study).export(arguments["path"], arguments["format"], **arguments["options"]))
 
 
 def _archive(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
@@ -54,15 +54,15 @@ def _copy(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
 def _import(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
     plan = plan_votes(arguments["path"], arguments["format"], skip_duplicates=arguments["skip_duplicates"])
     report = _of(study).apply(plan)
-    return {**plain(report), "statement": str(report)}
+    return {**to_plain(report), "statement": str(report)}
 
 
 def _block(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return plain(_of(study).block(arguments["rater"], keep_votes=arguments["keep_votes"]))
+    return to_plain(_of(study).block(arguments["rater"], keep_votes=arguments["keep_votes"]))
 
 
 def _reinstate(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return plain(_of(study).reinstate(arguments["rater"]))
+    return to_plain(_of(study).reinstate(arguments["rater"]))
 
 
 def _preview(storage: Storage, study: Study | None, arguments: Arguments) -> Any:

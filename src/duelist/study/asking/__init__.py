@@ -1,1 +1,1 @@
-"""Choose the pair that a rater compares next."""
+"""Ask raters for votes on pairs."""

@@ -1,318 +1,246 @@
-"""Asking: the duel a rater has already, one that waits for a rater, or a new one.
+"""Ask a rater for a vote: their pending duel, a waiting one, or a new one.
 
-A duel that was handed out is owed an answer. A rater who asks again has the same duel; when the time of a lease has run out
-(which is noticed by whoever asks next, there is no daemon), the duel goes to the next rater who asks and whom it fits.
+A duel that was given to a rater is pending until they vote. A rater who asks again gets the same duel. When a lease has expired, which
+the next `ask` notices, the duel waits for the next rater whom it suits.
 
-A rater is not shown a pair that they have answered, unless the setting `repeat_pairs` says so. Of a new duel, the arm that this
-rater has seen on the left less often is shown there; if that does not tell, the one that all have; if that does not, by chance.
-
-A lease holds from one lease's length before it was given until its deadline. The first half of this is for clocks that
-are set back: a lease that seems to come from far in the future would otherwise never end.
+A rater does not see a pair again that they have voted on, unless the setting `repeat_pairs` allows it. In a new duel the arm that this
+rater has seen less often on the left is shown there; if that is equal, the arm that all raters have; if that is equal, a random one.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from duelist.core.arrays import Ints
 from duelist.core.errors import NoPairsLeft, NothingToAsk
 from duelist.policies import Policy
-from duelist.study.asking.history import Histories, History, Sides
-from duelist.study.asking.pair_choice import Chooser, Chosen, Pending, most_considered, placed
-from duelist.study.asking.pairs import Pair, among, code, codes, codes_between, count_free, joined, split
+from duelist.study.asking.gold import gold_duel
+from duelist.study.asking.history import RaterHistory
+from duelist.study.asking.leases import AskRequest, LeasedDuel, end_expired_leases, matches, new_lease, pair_of
+from duelist.study.asking.limits import apply_limits
+from duelist.study.asking.pair_choice import ChosenPair, PairChooser, PendingDuel, layer_and_share, max_candidates
+from duelist.study.asking.pairs import among, code, codes, codes_between, count_free, split, union
+from duelist.study.cache import StudyCache
 from duelist.study.errors import too_few_arms
-from duelist.study.items.catalog import KnownArms, Shown
-from duelist.study.records import ChosenBy, DuelKind, StudySettings
-from duelist.study.replay import Fold, counts_wins
-from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction
+from duelist.study.items.catalog import ArmCatalog, PolicyArms
+from duelist.study.records import ChosenBy, DuelKind
+from duelist.study.storage import DuelRow, Transaction
 
-Leased = tuple[LeaseRow, DuelRow]
-
-LOOKED_AT: Final = 256
-"""How many waiting duels are looked at for one that fits."""
+MAX_WAITING: Final = 256
+"""Waiting duels that are considered for a rater."""
 
 
-class Known:
-    """What a process knows of a study; all of it is in the storage, and may be forgotten."""
-
-    def __init__(self, settings: StudySettings, arms: KnownArms | None = None) -> None:
-        self.settings = settings
-        self.arms = KnownArms(settings.arm_effects or counts_wins(settings)) if arms is None else arms
-        self.fold = Fold(settings)
-        self.histories = Histories()
-        self.sides = Sides()
-
-    def forget(self) -> None:
-        """Drop what was read of the log; it is found again. Arms are kept."""
-        self.fold.forget()
-        self.histories.forget()
-        self.sides.forget()
-
-
-class Wanted(NamedTuple):
-    """What may be asked: any of the study's groups, one of them, or the arms that are named; no pairs that are `closed`.
-
-    The rater has the duels `in_progress` already, and wants another one.
-    """
-
-    context: str | None = None
-    candidates: Ints | None = None
-    closed: frozenset[Pair] = frozenset()
-    in_progress: frozenset[int] = frozenset()
-
-
-class _Asking(NamedTuple):
-    """One ask: who, what, and what is out at the moment."""
+class _Ask(NamedTuple):
+    """One call of `ask`, with the duels that are pending."""
 
     tx: Transaction
-    known: Known
+    cache: StudyCache
     rater: str
-    history: History
-    wanted: Wanted
-    out: list[Leased]
+    history: RaterHistory
+    request: AskRequest
+    pending: list[LeasedDuel]
     now: int
 
     @property
-    def arms(self) -> KnownArms:
-        return self.known.arms
+    def arms(self) -> ArmCatalog:
+        return self.cache.arms
 
-    def pairs_out(self) -> Ints:
-        """Pairs of arms that are in somebody's hands, or closed."""
-        return joined(codes_between(*self.arms.owners(_rows_of(self.out)).T), codes(self.wanted.closed))
+    def unavailable_pairs(self) -> Ints:
+        """Return the codes of pairs that are pending or have enough votes."""
+        return union(codes_between(*self.arms.numbers_at(_rows(self.pending)).T), codes(self.request.full_pairs))
 
-    def not_again(self) -> Ints:
-        """Pairs of arms that this rater has answered and is not asked again now."""
-        return self.history.not_again(self.known.settings.repeat_pairs)
-
-
-class Gate(Protocol):
-    """What the owner has to say before a rater is given another duel."""
-
-    def __call__(self, out: list[Leased], wanted: Wanted) -> tuple[Wanted, DuelRow | None]:
-        """What may be asked, and a duel that is to be asked before all others, if there is one."""
+    def answered_pairs(self) -> Ints:
+        """Return the codes of pairs that this rater has voted on and may not see again now."""
+        return self.history.not_to_repeat(self.cache.settings.repeat_pairs)
 
 
-def ask(tx: Transaction, known: Known, rater: str, wanted: Wanted, now: int, gate: Gate | None = None) -> Leased:
-    """A duel for the rater, leased."""
-    out = take_back(tx, now)
-    for lease, duel in out:
-        if lease.rater == rater and duel.number not in wanted.in_progress and fits(duel, known.arms, wanted):
+def ask(tx: Transaction, cache: StudyCache, rater: str, request: AskRequest, now: int) -> LeasedDuel:
+    """Return a duel for the rater, with its lease."""
+    pending = end_expired_leases(tx, now)
+    for lease, duel in pending:
+        if lease.rater == rater and duel.number not in request.in_progress and matches(duel, cache.arms, request):
             return lease, duel
-    wanted, first = (wanted, None) if gate is None else gate(out, wanted)
-    asking = _Asking(tx, known, rater, known.histories.of(tx, known.arms, rater), wanted, out, now)
-    waiting = None if first is not None else _waiting(asking)
+    request = apply_limits(tx, cache, pending, rater, request)
+    gold = gold_duel(tx, cache, pending, rater, request, now)
+    history = cache.histories.get(tx, cache.arms, rater)
+    call = _Ask(tx, cache, rater, history, request, pending, now)
+    waiting = None if gold is not None else _waiting_duel(call)
     if waiting is None:
-        duel = _new(asking) if first is None else first
+        duel = _new_duel(call) if gold is None else gold
         tx.add_duels([duel])
     else:
         duel = waiting._replace(free=waiting.free - 1)
         tx.set_free(duel.number, duel.free)
-    lease = new_lease(duel.number, rater, now, known.settings)
+    lease = new_lease(duel.number, rater, now, cache.settings)
     tx.put_lease(lease)
     return lease, duel
 
 
-def new_lease(duel: int, rater: str, now: int, settings: StudySettings) -> LeaseRow:
-    """An open lease from now on."""
-    return LeaseRow(duel, rater, LeaseState.OPEN, now, now + round(settings.lease_seconds * 1e6))
-
-
-def holds(lease: LeaseRow, now: int) -> bool:
-    """Whether a lease has time left."""
-    length = lease.deadline - lease.asked_at
-    return lease.asked_at - length <= now < lease.deadline
-
-
-def take_back(tx: Transaction, now: int) -> list[Leased]:
-    """End the leases whose time has run out; those that are still out."""
-    out: list[Leased] = []
-    free: dict[int, int] = {}
-    for leased in tx.open_leases():
-        lease, duel = leased
-        if holds(lease, now):
-            out.append(leased)
-            continue
-        free[duel.number] = free.get(duel.number, duel.free) + 1
-        tx.put_lease(lease._replace(state=LeaseState.RETURNED))
-        tx.set_free(duel.number, free[duel.number])
-    return out
-
-
-def pair_of(duel: DuelRow, arms: KnownArms) -> Pair:
-    """The numbers of the two arms, the smaller first."""
-    first, second = arms.owner(duel.first_row), arms.owner(duel.second_row)
-    return min(first, second), max(first, second)
-
-
-def fits(duel: DuelRow, arms: KnownArms, wanted: Wanted) -> bool:
-    """Whether a duel is what the rater asked for."""
-    if wanted.context is not None and duel.context != wanted.context:
-        return False
-    return wanted.candidates is None or bool(np.isin(pair_of(duel, arms), wanted.candidates).all())
-
-
-def _waiting(asking: _Asking) -> DuelRow | None:
-    """A duel that has room for this rater: its arms in the game, its pair not out as another duel, and not answered by them."""
-    arms, wanted = asking.arms, asking.wanted
-    found = asking.tx.waiting_duels(asking.rater, wanted.context, LOOKED_AT)
+def _waiting_duel(call: _Ask) -> DuelRow | None:
+    """Return a duel that needs another rater: of active arms, not pending as another duel, new to this rater."""
+    arms, request = call.arms, call.request
+    found = call.tx.waiting_duels(call.rater, request.context, MAX_WAITING)
     if not found:
         return None
-    held = {pair_of(duel, arms): duel.number for _, duel in asking.out}
-    own = {duel.number for lease, duel in asking.out if lease.rater == asking.rater}
-    answered = set(asking.not_again().tolist())
+    pending = {pair_of(duel, arms): duel.number for _, duel in call.pending}
+    own = {duel.number for lease, duel in call.pending if lease.rater == call.rater}
+    answered = set(call.answered_pairs().tolist())
     for duel in found:
         pair = pair_of(duel, arms)
-        in_game = not any(arms.is_retired(number) for number in pair)
-        free = held.get(pair, duel.number) == duel.number and pair not in wanted.closed and code(*pair) not in answered
-        if in_game and free and duel.number not in own and fits(duel, arms, wanted):
+        active = not any(arms.is_retired(number) for number in pair)
+        free = pending.get(pair, duel.number) == duel.number and pair not in request.full_pairs
+        if active and free and code(*pair) not in answered and duel.number not in own and matches(duel, arms, request):
             return duel
     return None
 
 
-def _new(asking: _Asking) -> DuelRow:
-    """A new duel, chosen, with its sides balanced. All its randomness comes from the study's seed and its number."""
-    tx, known, arms, wanted = asking.tx, asking.known, asking.arms, asking.wanted
+def _new_duel(call: _Ask) -> DuelRow:
+    """Choose a new duel and balance its sides; its randomness comes from the study's seed and the duel's number."""
+    tx, cache, arms, request = call.tx, call.cache, call.arms, call.request
     number = tx.counters.n_duels + 1
-    rng = np.random.default_rng((known.settings.seed, number))
-    known.fold.begin(tx, arms)
-    policy = known.fold.follow(tx, arms)
-    repeated = _repeated(asking, policy, rng)
+    rng = np.random.default_rng((cache.settings.seed, number))
+    cache.replay.begin(tx, arms)
+    policy = cache.replay.refresh(tx, arms)
+    repeated = _repeated_pair(call, policy, rng)
     if repeated is not None:
-        kind, context, (numbers, chosen) = DuelKind.REPEAT, wanted.context, repeated
+        kind, context, (numbers, chosen) = DuelKind.REPEAT, request.context, repeated
     else:
-        kind, (context, numbers, chosen) = DuelKind.NORMAL, _chosen(asking, policy, rng)
+        kind, (context, numbers, chosen) = DuelKind.NORMAL, _choose_pair(call, policy, rng)
     pair = numbers[[chosen.first, chosen.second]]
-    swapped = _swapped(asking, int(pair[0]), int(pair[1]), rng)
+    swapped = _is_swapped(call, int(pair[0]), int(pair[1]), rng)
     rows = arms.newest_rows(pair).tolist()
-    known.sides.note(number, *((pair[1], pair[0]) if swapped else pair))
+    cache.sides.add(number, *((pair[1], pair[0]) if swapped else pair))
     tx.counters.n_duels = number
     return DuelRow(
         number=number,
         first_row=rows[swapped],
         second_row=rows[not swapped],
-        context=context if wanted.candidates is None and repeated is None else arms.common_context(rows),
+        context=context if request.candidates is None and repeated is None else arms.common_context(rows),
         chosen_by=chosen.chosen_by,
         propensity=chosen.propensity,
         swapped=swapped,
         layer=chosen.layer,
         share=chosen.share,
-        asked_at=asking.now,
-        free=0 if repeated is not None else known.settings.raters_per_duel - 1,
+        asked_at=call.now,
+        free=0 if repeated is not None else cache.settings.raters_per_duel - 1,
         kind=kind,
     )
 
 
-def _chosen(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[str | None, Ints, Chosen]:
-    """The context, the candidates by number, and the pair of them that the policy or chance has chosen."""
-    arms, wanted = asking.arms, asking.wanted
-    out, answered = asking.pairs_out(), asking.not_again()
-    context, groups = _context(asking, out, answered, rng)
-    numbers, matrix = _candidates(arms, wanted, context)
-    taken = among(joined(out, answered), numbers, len(arms))
+def _choose_pair(call: _Ask, policy: Policy, rng: np.random.Generator) -> tuple[str | None, Ints, ChosenPair]:
+    """Return the context, the numbers of the candidates, and the chosen pair of them."""
+    arms, request = call.arms, call.request
+    unavailable, answered = call.unavailable_pairs(), call.answered_pairs()
+    context, n_contexts = _choose_context(call, unavailable, answered, rng)
+    numbers, candidates = _candidates(arms, request, context)
+    taken = among(union(unavailable, answered), numbers, len(arms))
     if not count_free(len(numbers), taken):
-        raise _nothing_left(asking, len(numbers), len(taken), len(among(answered, numbers, len(arms))))
-    chooser = Chooser(policy, matrix, taken, _pending(asking), asking.tx.counters.n_duels, rng, groups)
-    return context, numbers, chooser.choose(asking.known.settings.random_share)
+        raise _nothing_left(call, len(numbers), len(taken), len(among(answered, numbers, len(arms))))
+    chooser = PairChooser(policy, candidates, taken, _pending(call), call.tx.counters.n_duels, rng, n_contexts)
+    return context, numbers, chooser.choose(call.cache.settings.random_share)
 
 
-def _pending(asking: _Asking) -> Pending:
-    """What a policy is told of the duels that it will learn from."""
-    learned = [leased for leased in asking.out if leased[1].share > 0.0 and leased[1].kind is DuelKind.NORMAL]
-    compared = asking.arms.all_compared(_rows_of(learned))
-    return [(seen, duel.layer, duel.share) for seen, (_, duel) in zip(compared, learned, strict=True)]
+def _pending(call: _Ask) -> list[PendingDuel]:
+    """Return the pending duels that the policy will learn from."""
+    learned = [leased for leased in call.pending if leased[1].share > 0.0 and leased[1].kind is DuelKind.NORMAL]
+    differences = call.arms.differences(_rows(learned))
+    return [(arms, duel.layer, duel.share) for arms, (_, duel) in zip(differences, learned, strict=True)]
 
 
-def _rows_of(leased: list[Leased]) -> Ints:
-    """The rows of features that duels show, left and right (duels, 2)."""
+def _rows(leased: list[LeasedDuel]) -> Ints:
+    """Return the left and right feature rows of duels (duels, 2)."""
     return np.array([(duel.first_row, duel.second_row) for _, duel in leased], np.int64).reshape(-1, 2)
 
 
-def _repeated(asking: _Asking, policy: Policy, rng: np.random.Generator) -> tuple[Ints, Chosen] | None:
-    """A pair that the rater has answered before, where a share of duels are such and this is one of them."""
-    share = asking.known.settings.repeat_pairs
+def _repeated_pair(call: _Ask, policy: Policy, rng: np.random.Generator) -> tuple[Ints, ChosenPair] | None:
+    """Return a pair that the rater has voted on before, if a share of duels are repeats and this is one."""
+    share = call.cache.settings.repeat_pairs
     if not isinstance(share, float) or rng.random() >= share:
         return None
-    arms, wanted = asking.arms, asking.wanted
-    known = np.setdiff1d(asking.history.to_check(), asking.pairs_out(), assume_unique=True)
-    one, other = split(known)
-    group = arms.group_of()
-    fits = (group[one] >= 0) & (group[other] >= 0)
-    if wanted.candidates is not None:
-        fits &= np.isin(one, wanted.candidates) & np.isin(other, wanted.candidates)
-    elif wanted.context is not None:
-        fits &= group[one] == list(arms.askable()).index(wanted.context) if wanted.context in arms.askable() else False
-    if not fits.any():
+    arms, request = call.arms, call.request
+    repeatable = np.setdiff1d(call.history.repeatable(), call.unavailable_pairs(), assume_unique=True)
+    one, other = split(repeatable)
+    context = arms.context_index()
+    matching = (context[one] >= 0) & (context[other] >= 0)
+    if request.candidates is not None:
+        matching &= np.isin(one, request.candidates) & np.isin(other, request.candidates)
+    elif request.context is not None:
+        pairs = arms.pairs_by_context()
+        matching &= context[one] == list(pairs).index(request.context) if request.context in pairs else False
+    if not matching.any():
         return None
-    numbers = np.array(split(known[fits][[int(rng.integers(fits.sum()))]]), np.int64).ravel()
-    layer, part = placed(policy, arms.table(numbers), 0, 1)
-    return numbers, Chosen(0, 1, layer, part, ChosenBy.RANDOM, share / int(fits.sum()))
+    numbers = np.array(split(repeatable[matching][[int(rng.integers(matching.sum()))]]), np.int64).ravel()
+    layer, duel_share = layer_and_share(policy, arms.table(numbers), 0, 1)
+    return numbers, ChosenPair(0, 1, layer, duel_share, ChosenBy.RANDOM, share / int(matching.sum()))
 
 
-def _swapped(asking: _Asking, first: int, second: int, rng: np.random.Generator) -> bool:
+def _is_swapped(call: _Ask, first: int, second: int, rng: np.random.Generator) -> bool:
     """Whether the second arm of a pair is shown on the left."""
-    by_chance = bool(rng.random() < 0.5)
-    asking.known.sides.follow(asking.tx, asking.arms)
-    lean = asking.history.lean(first, second) or asking.known.sides.lean(first, second)
-    return lean > 0 if lean else by_chance
+    random = bool(rng.random() < 0.5)
+    call.cache.sides.refresh(call.tx, call.arms)
+    lean = call.history.lean(first, second) or call.cache.sides.lean(first, second)
+    return lean > 0 if lean else random
 
 
-def _candidates(arms: KnownArms, wanted: Wanted, context: str | None) -> tuple[Ints, Shown]:
-    """The numbers of the candidates, and what a policy is shown of them: at least two, all in the game."""
-    numbers = arms.groups()[context] if wanted.candidates is None else wanted.candidates
+def _candidates(arms: ArmCatalog, request: AskRequest, context: str | None) -> tuple[Ints, PolicyArms]:
+    """Return at least two active candidates: their numbers, and what the policy receives."""
+    numbers = arms.active_by_context()[context] if request.candidates is None else request.candidates
     if len(numbers) < 2:
-        raise NothingToAsk(f"There is {len(numbers)} candidate in the game.", "Give at least two.")
-    # Of very many only some are looked at: to convert all of them would take longer than to choose.
-    many = len(numbers) > most_considered(max(arms.dim, 1))
-    return numbers, arms.group_table(context, many) if wanted.candidates is None else arms.table(numbers, many)
+        raise NothingToAsk(f"There is {len(numbers)} active candidate.", "Give at least two.")
+    # Of very many arms the policy considers a shortlist; converting all to double precision would take longer than choosing.
+    many = len(numbers) > max_candidates(max(arms.dim, 1))
+    if request.candidates is None:
+        return numbers, arms.context_table(context, stored_precision=many)
+    return numbers, arms.table(numbers, stored_precision=many)
 
 
-def _context(asking: _Asking, out: Ints, answered: Ints, rng: np.random.Generator) -> tuple[str | None, int]:
-    """The context to ask in, and among how many it was drawn."""
-    wanted, askable = asking.wanted, asking.arms.askable()
-    if wanted.candidates is not None:
-        return wanted.context, 1
-    if wanted.context is not None:
-        if wanted.context not in askable:
-            raise too_few_arms(f"Context {wanted.context!r} does not have two arms in the game.")
-        return wanted.context, 1
-    if not askable:
-        raise too_few_arms("No group of arms has two arms in the game.")
-    pairs = np.array(list(askable.values()))
-    if len(askable) == 1:
-        return next(iter(askable)), 1
-    (open_ones,) = np.nonzero(_by_group(joined(out, answered), asking.arms) < pairs)
-    if not len(open_ones):
-        n_arms = int((asking.arms.group_of() >= 0).sum())
-        raise _nothing_left(asking, n_arms, int(pairs.sum()), int(_by_group(answered, asking.arms).sum()))
-    place = int(open_ones[rng.integers(len(open_ones))])
-    return list(askable)[place], len(open_ones)
+def _choose_context(call: _Ask, unavailable: Ints, answered: Ints, rng: np.random.Generator) -> tuple[str | None, int]:
+    """Return the context to ask in, and the number of contexts that it was drawn from."""
+    request, pairs_by_context = call.request, call.arms.pairs_by_context()
+    if request.candidates is not None:
+        return request.context, 1
+    if request.context is not None:
+        if request.context not in pairs_by_context:
+            raise too_few_arms(f"Context {request.context!r} has fewer than two active arms.")
+        return request.context, 1
+    if not pairs_by_context:
+        raise too_few_arms("No context has two active arms.")
+    pairs = np.array(list(pairs_by_context.values()))
+    if len(pairs_by_context) == 1:
+        return next(iter(pairs_by_context)), 1
+    (available,) = np.nonzero(_count_by_context(union(unavailable, answered), call.arms) < pairs)
+    if not len(available):
+        n_arms = int((call.arms.context_index() >= 0).sum())
+        raise _nothing_left(call, n_arms, int(pairs.sum()), int(_count_by_context(answered, call.arms).sum()))
+    place = int(available[rng.integers(len(available))])
+    return list(pairs_by_context)[place], len(available)
 
 
-def _by_group(pairs: Ints, arms: KnownArms) -> Ints:
-    """How many of these pairs each of the askable contexts has."""
-    one, other = (arms.group_of()[half] for half in split(pairs))
-    return np.bincount(one[(one >= 0) & (one == other)], minlength=len(arms.askable()))
+def _count_by_context(pairs: Ints, arms: ArmCatalog) -> Ints:
+    """Count these pairs per context."""
+    one, other = (arms.context_index()[half] for half in split(pairs))
+    return np.bincount(one[(one >= 0) & (one == other)], minlength=len(arms.pairs_by_context()))
 
 
-def _nothing_left(asking: _Asking, n: int, total: int, answered: int) -> NothingToAsk:
-    """What to say when every pair of the n candidates is out, or answered by this rater, or both."""
-    rater, settings = asking.rater, asking.known.settings
+def _nothing_left(call: _Ask, n: int, total: int, answered: int) -> NothingToAsk:
+    """Return the error for n candidates whose pairs are all unavailable."""
+    rater, settings = call.rater, call.cache.settings
     again = f"let raters see a pair again (the setting repeat_pairs is {settings.repeat_pairs!r})"
     if answered == total:
         return NoPairsLeft(
-            f"{rater!r} has answered all {total} pairs of the {n} candidates.",
-            f"Add arms, ask somebody else, or {again}.",
+            f"{rater!r} has voted on all {total} pairs of the {n} candidates.",
+            f"Add arms, ask another rater, or {again}.",
         )
     if not answered:
-        enough = " or have votes enough" if asking.wanted.closed else ""
-        more = ", or raise the limit per pair" if asking.wanted.closed else ""
+        enough = " or have enough votes" if call.request.full_pairs else ""
+        more = ", or raise the limit per pair" if call.request.full_pairs else ""
         return NothingToAsk(
-            f"All {total} pairs of the {n} candidates are out{enough}.",
+            f"All {total} pairs of the {n} candidates are pending{enough}.",
             f"Wait for a vote, add arms, or let several raters vote on a duel (the setting raters_per_duel){more}.",
         )
     return NothingToAsk(
-        f"Of the {total} pairs of the {n} candidates, {rater!r} has answered {answered}, and the others are out.",
+        f"Of the {total} pairs of the {n} candidates, {rater!r} has voted on {answered}, and the others are pending.",
         f"Wait for a vote, add arms, or {again}.",
     )

@@ -1,4 +1,4 @@
-"""Why this pair: who chose it, and what the policy thinks of it and of the other candidates."""
+"""Explain a duel: who chose the pair, and what the policy estimates of it and of the other candidates."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_percent, format_table
 from duelist.model.links import get_link
-from duelist.study.items.catalog import KnownArms
+from duelist.study.items.catalog import ArmCatalog
 from duelist.study.records import ChosenBy, DuelKind
 from duelist.study.storage import DuelRow
 
 SHOWN: Final = 10
-"""So many of the other candidates are told about, the best first."""
+"""Candidates in an explanation, best first."""
 
 
 @dataclass(frozen=True, slots=True)
-class Considered:
-    """A candidate: its utility relative to the mean candidate, and how far that may be off against the better of the pair."""
+class CandidateEstimate:
+    """A candidate's utility relative to the mean candidate, and the width of its difference to the better arm of the pair."""
 
     arm: str
     utility: float
@@ -31,14 +31,15 @@ class Considered:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a pair was asked, as the policy sees it now (it may have learned since).
+    """Why a pair was asked, by what the policy estimates now (it may have learned since).
 
-    `width` is |x - y| in the norm of the inverse of the policy's precision: how little the votes say about this pair.
-    `chance_first` is the chance that the first wins; `chance` that with which the pair was drawn, where it was drawn.
+    `width` is |x - y| in the norm of the inverse of the policy's precision: the uncertainty about this pair. `win_probability` is that
+    of the first arm over the second. `propensity` is the probability with which a random pair was drawn.
 
-    A policy that counts (`duelist.policies.counting`) has no utilities and no precision. There `wins` count the first over the second
-    and the other way round; `chance_first` and `width` are mean and standard deviation of Beta(wins + 1, losses + 1), 1/2 and 0.289
-    of arms that have not met; and the utility of an arm is the mean of its chances against the other candidates, minus 1/2.
+    A policy that counts wins (`duelist.policies.counting`) has neither utilities nor a precision. Its explanation has `wins` of the
+    first over the second and of the second over the first; `win_probability` and `width` are mean and standard deviation of
+    Beta(wins + 1, losses + 1), 1/2 and 0.289 for arms that have not met; and the utility of an arm is the mean of its win probabilities
+    against the other candidates, minus 1/2.
     """
 
     duel: int
@@ -52,73 +53,76 @@ class Explanation:
     utility_second: float
     width: float
     wider_pairs: float
-    """The share of the pairs among `considered` that are wider than this one."""
-    chance_first: float
-    candidates: int
-    considered: tuple[Considered, ...]
+    """The share of the pairs of `candidates` that are wider than this one."""
+    win_probability: float
+    n_candidates: int
+    candidates: tuple[CandidateEstimate, ...]
     wins: tuple[float, float] | None = None
 
     def __str__(self) -> str:
-        rows = [(each.arm, f"{each.utility:+.3f}", f"{each.width:.3f}") for each in self.considered]
+        rows = [(each.arm, f"{each.utility:+.3f}", f"{each.width:.3f}") for each in self.candidates]
         if self.wins is not None:
-            return self._by_counts(rows)
+            return self._text_of_counts(rows)
         return (
-            f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
-            f"{self.policy} gives them {self.utility_first:+.3f} and {self.utility_second:+.3f}: {self.first} wins with chance "
-            f"{format_percent(self.chance_first)}. Their width is {self.width:.3f}; {format_percent(self.wider_pairs)} of the "
-            "pairs below are wider.\n"
-            f"{self.candidates} arms were candidates; the best, with their widths against the better of the two:\n"
+            f"Duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
+            f"{self.policy} estimates their utilities at {self.utility_first:+.3f} and {self.utility_second:+.3f}: {self.first} wins "
+            f"with probability {format_percent(self.win_probability)}. The width of the pair is {self.width:.3f}; "
+            f"{format_percent(self.wider_pairs)} of the pairs below are wider.\n"
+            f"Best of {self.n_candidates} candidates, with widths against the better arm of the pair:\n"
             + format_table(("arm", "utility", "width"), rows)
         )
 
-    def _by_counts(self, rows: list[tuple[str, str, str]]) -> str:
+    def _text_of_counts(self, rows: list[tuple[str, str, str]]) -> str:
         won, lost = self.wins or (0.0, 0.0)
-        met = (
+        record = (
             f"{self.first} has won {won:g} and {self.second} {lost:g} of their duels"
             if won + lost
-            else "they have not met"
+            else "the two have not met"
         )
         return (
-            f"duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
-            f"{self.policy} counts: {met}, so that {self.first} wins with chance {format_percent(self.chance_first)}, give or take "
-            f"{self.width:.3f}; of {format_percent(self.wider_pairs)} of the pairs below less is known.\n"
-            f"{self.candidates} arms were candidates; those that win most, by how much more often than not, and how well that is "
-            "known of each against the better of the two:\n" + format_table(("arm", "ahead by", "give or take"), rows)
+            f"Duel {self.duel}: {self.first} and {self.second}. {self._reason()}\n"
+            f"{self.policy} counts wins: {record}, so {self.first} wins with probability {format_percent(self.win_probability)} "
+            f"(standard deviation {self.width:.3f}); {format_percent(self.wider_pairs)} of the pairs below are less certain.\n"
+            f"Best of {self.n_candidates} candidates by mean win probability above 1/2, with standard deviations against the better "
+            "arm of the pair:\n" + format_table(("arm", "mean", "deviation"), rows)
         )
 
     def _reason(self) -> str:
         if self.kind is DuelKind.GOLD:
-            return "It is a gold pair: its answer is known, and shows whether the rater looks."
+            return "It is a gold pair: its outcome is known, which shows whether the rater pays attention."
         if self.kind is DuelKind.REPEAT:
-            return "The rater has seen it before: it shows whether they say the same again."
+            return "It repeats a pair of this rater, which shows whether they vote the same again."
         if self.chosen_by is ChosenBy.RANDOM:
-            chance = "" if self.propensity is None else f" with chance {self.propensity:.3g}"
-            return f"It was drawn by chance{chance}, whatever the policy thinks."
+            probability = "" if self.propensity is None else f" with probability {self.propensity:.3g}"
+            return f"It was drawn at random{probability}, independently of the policy."
         if self.chosen_by is ChosenBy.IMPORT:
-            return "It came with an import; this study did not choose it."
+            return "It was imported; this study did not choose it."
         return f"{self.policy} chose it."
 
 
-def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Explanation:
-    """See `Study.why`."""
+def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
+    """Return the explanation of a duel; see `Study.explain`."""
     counts = hasattr(policy, "wins_") and hasattr(policy, "arms_")
-    wanted = () if counts else ("posterior", "link") if arms.by_who_they_are else ("theta_", "precision_", "link")
-    silent = [name for name in wanted if not hasattr(policy, name)]
-    if silent:
+    needed = () if counts else ("posterior", "link") if arms.uses_arm_table else ("theta_", "precision_", "link")
+    missing = [name for name in needed if not hasattr(policy, name)]
+    if missing:
         raise InvalidInput(
-            f"{type(policy).__name__} does not say what it knows (it has no {silent[0]}), so nobody can "
-            "tell why it asked.",
+            f"{type(policy).__name__} cannot explain its choices: it has no {missing[0]}.",
             "Choose a policy that has theta_, precision_ and link.",
         )
-    pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
-    group = arms.groups().get(duel.context, np.empty(0, np.int64))
-    if not len(group):  # candidates that were named one by one, or retired since
+    pair = [arms.number_at(duel.first_row), arms.number_at(duel.second_row)]
+    group = arms.active_by_context().get(duel.context, np.empty(0, np.int64))
+    if not len(group):  # the candidates were given by id, or are retired now
         group = np.array(sorted(set(pair)), np.int64)
-    look = _known_by_counts if counts else _known_by_name if arms.by_who_they_are else _known_by_features
-    seen = look(duel, arms, policy, group)
-    considered = tuple(
-        Considered(arms.id_of(int(group[k])), float(seen.utilities[k]), float(seen.widths[k])) for k in seen.order
+    estimate = _from_counts if counts else _from_arm_table if arms.uses_arm_table else _from_features
+    found = estimate(duel, arms, policy, group)
+    candidates = tuple(
+        CandidateEstimate(arms.id_of(int(group[k])), float(found.utilities[k]), float(found.widths[k]))
+        for k in _best(found.utilities)
     )
+    win_probability = found.win_probability
+    if win_probability is None:
+        win_probability = float(get_link(policy.link).mean(found.first - found.second))
     return Explanation(
         duel=duel.number,
         first=arms.id_of(pair[0]),
@@ -127,19 +131,19 @@ def why(duel: DuelRow, arms: KnownArms, policy: Any) -> Explanation:
         chosen_by=duel.chosen_by,
         propensity=duel.propensity,
         policy=type(policy).__name__,
-        utility_first=seen.first,
-        utility_second=seen.second,
-        width=seen.width,
-        wider_pairs=seen.wider_pairs,
-        chance_first=seen.chance if counts else float(get_link(policy.link).mean(seen.first - seen.second)),
-        candidates=len(group),
-        considered=considered,
-        wins=seen.wins,
+        utility_first=found.first,
+        utility_second=found.second,
+        width=found.width,
+        wider_pairs=found.wider_pairs,
+        win_probability=win_probability,
+        n_candidates=len(group),
+        candidates=candidates,
+        wins=found.wins,
     )
 
 
-class _Seen(NamedTuple):
-    """Utilities relative to the mean of a group: of the two arms, and of the group with widths against the better of the two."""
+class _Estimates(NamedTuple):
+    """Utilities relative to the mean of the candidates; the candidates' widths are against the better arm of the pair."""
 
     first: float
     second: float
@@ -147,19 +151,16 @@ class _Seen(NamedTuple):
     utilities: NDArray[np.float64]
     widths: NDArray[np.float64]
     wider_pairs: float
-    chance: float = 0.5
+    win_probability: float | None = None
     wins: tuple[float, float] | None = None
 
-    @property
-    def order(self) -> NDArray[np.intp]:
-        return _best_of(self.utilities)
 
-
-def _best_of(utilities: NDArray[np.float64]) -> NDArray[np.intp]:
+def _best(utilities: NDArray[np.float64]) -> NDArray[np.intp]:
     return np.argsort(-utilities, kind="stable")[:SHOWN]
 
 
-def _known_by_features(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
+def _from_features(duel: DuelRow, arms: ArmCatalog, policy: Any, group: Ints) -> _Estimates:
+    """Estimate from the features that the duel showed, by the policy's theta and precision."""
     rows = np.array([duel.first_row, duel.second_row])
     features = np.concatenate([arms.vectors(rows), arms.matrix(group)])
     utilities = features @ policy.theta_
@@ -167,59 +168,65 @@ def _known_by_features(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints)
     whitened = np.linalg.solve(np.linalg.cholesky(policy.precision_), features.T).T
     widths = np.linalg.norm(whitened[2:] - whitened[int(utilities[1] > utilities[0])], axis=1)
     width = float(np.linalg.norm(whitened[0] - whitened[1]))
-    best = whitened[2:][_best_of(utilities[2:])]
+    best = whitened[2:][_best(utilities[2:])]
     squares = np.square(best[:, None] - best).sum(axis=2)
-    return _Seen(float(utilities[0]), float(utilities[1]), width, utilities[2:], widths, _share_wider(squares, width))
+    wider = _share_wider(squares, width)
+    return _Estimates(float(utilities[0]), float(utilities[1]), width, utilities[2:], widths, wider)
 
 
-def _known_by_name(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
-    """What the policy knows of arms with arm effects, with the features they have now."""
-    everyone = np.union1d(group, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
-    first, second, *_ = np.searchsorted(everyone, [arms.owner(duel.first_row), arms.owner(duel.second_row)])
+def _from_arm_table(duel: DuelRow, arms: ArmCatalog, policy: Any, group: Ints) -> _Estimates:
+    """Estimate from arm effects and the features that arms have now."""
+    pair = [arms.number_at(duel.first_row), arms.number_at(duel.second_row)]
+    everyone = np.union1d(group, pair)
+    first, second, *_ = np.searchsorted(everyone, pair)
     place = np.searchsorted(everyone, group)
-    table = arms.table(everyone)
-    utilities = policy.posterior(table).utilities
+    arm_table = arms.table(everyone)
+    utilities = policy.posterior(arm_table).utilities
     utilities = utilities - utilities[place].mean()
-    best = place[_best_of(utilities[place])]
-    _, variances, rows = policy.posterior(table, [first, second, *best])
+    best = place[_best(utilities[place])]
+    _, variances, rows = policy.posterior(arm_table, [first, second, *best])
     squares = np.maximum(variances + variances[[first, second, *best], None] - 2.0 * rows, 0.0)
     width = float(np.sqrt(squares[0, second]))
     widths = np.sqrt(squares[int(utilities[second] > utilities[first])][place])
     wider = _share_wider(squares[2:][:, best], width)
-    return _Seen(float(utilities[first]), float(utilities[second]), width, utilities[place], widths, wider)
+    return _Estimates(float(utilities[first]), float(utilities[second]), width, utilities[place], widths, wider)
 
 
-def _known_by_counts(duel: DuelRow, arms: KnownArms, policy: Any, group: Ints) -> _Seen:
-    """What wins say of each pair: Beta(wins + 1, losses + 1)."""
-    pair = [arms.owner(duel.first_row), arms.owner(duel.second_row)]
+def _from_counts(duel: DuelRow, arms: ArmCatalog, policy: Any, group: Ints) -> _Estimates:
+    """Estimate each pair by Beta(wins + 1, losses + 1)."""
+    pair = [arms.number_at(duel.first_row), arms.number_at(duel.second_row)]
     everyone = np.union1d(group, pair)
-    counted = {int(number): k for k, number in enumerate(policy.arms_)}
+    index = {int(number): k for k, number in enumerate(policy.arms_)}
     wins = np.zeros((len(everyone), len(everyone)))
-    there = [k for k, number in enumerate(everyone.tolist()) if number in counted]
-    if there:
-        rows = [counted[int(everyone[k])] for k in there]
-        wins[np.ix_(there, there)] = policy.wins_[np.ix_(rows, rows)]
+    counted = [k for k, number in enumerate(everyone.tolist()) if number in index]
+    if counted:
+        rows = [index[int(everyone[k])] for k in counted]
+        wins[np.ix_(counted, counted)] = policy.wins_[np.ix_(rows, rows)]
     met = wins + wins.T
-    chance = (wins + 1.0) / (met + 2.0)
-    deviation = np.sqrt(chance * (1.0 - chance) / (met + 3.0))
-    np.fill_diagonal(chance, 0.5)
+    probability = (wins + 1.0) / (met + 2.0)
+    deviation = np.sqrt(probability * (1.0 - probability) / (met + 3.0))
+    np.fill_diagonal(probability, 0.5)
     np.fill_diagonal(deviation, 0.0)
     first, second = np.searchsorted(everyone, pair)
     place = np.searchsorted(everyone, group)
     others = max(len(place) - 1, 1)
-    ahead = (chance[:, place] - 0.5).sum(axis=1) / others
-    better = second if ahead[second] > ahead[first] else first
-    best = place[_best_of(ahead[place])]
+    utilities = (probability[:, place] - 0.5).sum(axis=1) / others
+    better = second if utilities[second] > utilities[first] else first
+    best = place[_best(utilities[place])]
     width = float(deviation[first, second])
-    wider = _share_wider(np.square(deviation[np.ix_(best, best)]), width)
-    won = (float(wins[first, second]), float(wins[second, first]))
-    return _Seen(
-        float(ahead[first]), float(ahead[second]), width, ahead[place], deviation[better][place], wider,
-        float(chance[first, second]), won,
-    )  # fmt: skip
+    return _Estimates(
+        first=float(utilities[first]),
+        second=float(utilities[second]),
+        width=width,
+        utilities=utilities[place],
+        widths=deviation[better][place],
+        wider_pairs=_share_wider(np.square(deviation[np.ix_(best, best)]), width),
+        win_probability=float(probability[first, second]),
+        wins=(float(wins[first, second]), float(wins[second, first])),
+    )
 
 
 def _share_wider(squares: NDArray[np.float64], width: float) -> float:
-    """The share of pairs with a larger squared width."""
+    """Return the share of pairs with a larger squared width."""
     pairs = squares[np.triu_indices(len(squares), 1)]
     return float((np.sqrt(pairs) > width * (1.0 + 1e-9)).mean()) if len(pairs) else 0.0

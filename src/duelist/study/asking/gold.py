@@ -1,4 +1,4 @@
-"""Gold duels: pairs whose answer the owner knows, slipped in among the others to see which raters look."""
+"""Gold duels: pairs whose outcome the owner knows, mixed in to see which raters pay attention."""
 
 from __future__ import annotations
 
@@ -7,51 +7,54 @@ from typing import Final
 
 import numpy as np
 
-from duelist.study.asking.ask import Known, Leased, Wanted, fits, pair_of
+from duelist.study.asking.leases import AskRequest, LeasedDuel, matches, pair_of
+from duelist.study.cache import StudyCache
 from duelist.study.records import ChosenBy, DuelKind, GoldPair
 from duelist.study.storage import DuelRow, Transaction
 
 _GOLD: Final = 0x676F6C64
-"""Sets the random numbers of gold duels apart from those of others."""
+"""Separates the random numbers of gold duels from all others."""
 
 
-def gold_duel(tx: Transaction, known: Known, out: list[Leased], rater: str, wanted: Wanted, now: int) -> DuelRow | None:
-    """Now and then a gold duel that this rater has not seen and that fits what is wanted; mostly none.
+def gold_duel(
+    tx: Transaction, cache: StudyCache, pending: list[LeasedDuel], rater: str, request: AskRequest, now: int
+) -> DuelRow | None:
+    """Return, with probability `gold_share`, a matching gold duel that this rater has not seen.
 
-    Its randomness comes from the seed, how far the study has come, and the rater.
+    Its randomness comes from the seed, the numbers of duels and votes, and the rater.
     """
-    settings, counters = known.settings, tx.counters
+    settings, counters = cache.settings, tx.counters
     if not settings.gold or not settings.gold_share:
         return None
-    moment = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode())
-    rng = np.random.default_rng(moment)
+    entropy = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode())
+    rng = np.random.default_rng(entropy)
     if rng.random() >= settings.gold_share:
         return None
-    taken = {pair_of(duel, known.arms) for _, duel in out} | {
-        pair_of(duel, known.arms) for duel in tx.duels_asked_of(rater)
+    taken = {pair_of(duel, cache.arms) for _, duel in pending} | {
+        pair_of(duel, cache.arms) for duel in tx.duels_of(rater)
     }
-    duels = (_duel(tx, known, pair, now, swapped=bool(rng.random() < 0.5)) for pair in settings.gold)
-    left = [duel for duel in duels if pair_of(duel, known.arms) not in taken and _in_game(duel, known, wanted)]
+    duels = (_duel(tx, cache, pair, now, swapped=bool(rng.random() < 0.5)) for pair in settings.gold)
+    left = [duel for duel in duels if pair_of(duel, cache.arms) not in taken and _may_be_asked(duel, cache, request)]
     if not left:
         return None
-    known.fold.begin(tx, known.arms)
+    cache.replay.begin(tx, cache.arms)
     counters.n_duels += 1
     return left[int(rng.integers(len(left)))]
 
 
-def _in_game(duel: DuelRow, known: Known, wanted: Wanted) -> bool:
-    retired = any(known.arms.is_retired(number) for number in pair_of(duel, known.arms))
-    return not retired and fits(duel, known.arms, wanted)
+def _may_be_asked(duel: DuelRow, cache: StudyCache, request: AskRequest) -> bool:
+    retired = any(cache.arms.is_retired(number) for number in pair_of(duel, cache.arms))
+    return not retired and matches(duel, cache.arms, request)
 
 
-def _duel(tx: Transaction, known: Known, pair: GoldPair, now: int, swapped: bool) -> DuelRow:
-    """The duel of a gold pair. The policy does not learn it, so it has no share."""
-    rows = known.arms.newest_rows(known.arms.numbers([pair.first, pair.second])).tolist()
+def _duel(tx: Transaction, cache: StudyCache, pair: GoldPair, now: int, swapped: bool) -> DuelRow:
+    """Return the duel of a gold pair; its share is 0, since the policy does not learn from it."""
+    rows = cache.arms.newest_rows(cache.arms.numbers([pair.first, pair.second])).tolist()
     return DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=rows[swapped],
         second_row=rows[not swapped],
-        context=known.arms.common_context(rows),
+        context=cache.arms.common_context(rows),
         chosen_by=ChosenBy.OWNER,
         propensity=None,
         swapped=swapped,

@@ -1,4 +1,4 @@
-"""Pairs of arms as whole numbers: many of them fit in an array, and are counted, looked up and left out at once."""
+"""Pairs of arms as integer codes, so that arrays of pairs can be counted, looked up and excluded at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAWS: Final = 64
 
 
 def code(one: int, other: int) -> int:
-    """The number of a pair, whichever of the two is named first.
+    """Return the code of a pair, in either order.
 
     >>> code(7, 2) == code(2, 7)
     True
@@ -27,12 +27,12 @@ def code(one: int, other: int) -> int:
 
 
 def codes(pairs: Iterable[Pair]) -> Ints:
-    """The numbers of pairs, each once, in order."""
+    """Return the sorted codes of distinct pairs."""
     return np.array(sorted({code(*pair) for pair in pairs}), np.int64)
 
 
 def codes_between(ones: Ints, others: Ints) -> Ints:
-    """The numbers of the pairs of each of the ones with its other, whichever of the two is the smaller.
+    """Return the codes of pairs, elementwise.
 
     >>> codes_between(np.array([7, 2]), np.array([2, 7])) == code(2, 7)
     array([ True,  True])
@@ -40,38 +40,38 @@ def codes_between(ones: Ints, others: Ints) -> Ints:
     return np.minimum(ones, others) << _HALF | np.maximum(ones, others)
 
 
-def split(numbers: Ints) -> tuple[Ints, Ints]:
-    """The smaller and the larger of each pair."""
-    return numbers >> _HALF, numbers & _LOW
+def split(pairs: Ints) -> tuple[Ints, Ints]:
+    """Return the smaller and the larger number of each pair."""
+    return pairs >> _HALF, pairs & _LOW
 
 
-def joined(*parts: Ints) -> Ints:
-    """Pairs that are in any of these, each once, in order."""
+def union(*parts: Ints) -> Ints:
+    """Return the sorted union of arrays of codes."""
     filled = [part for part in parts if len(part)]
     return np.unique(np.concatenate(filled)) if filled else NONE
 
 
-def among(numbers: Ints, arms: Ints, n_arms: int) -> Ints:
-    """Those pairs of arms of which both are among `arms`, as pairs of positions there, in order; `n_arms` is how many there are."""
-    if not len(numbers):
+def among(pairs: Ints, arms: Ints, n_arms: int) -> Ints:
+    """Return the pairs with both arms among `arms`, as sorted codes of positions there; `n_arms` is the number of all arms."""
+    if not len(pairs):
         return NONE
     place = np.full(n_arms, -1, np.int64)
     place[arms] = np.arange(len(arms))
-    one, other = (place[half] for half in split(numbers))
+    one, other = (place[half] for half in split(pairs))
     both = (one >= 0) & (other >= 0)
     one, other = one[both], other[both]
     return np.sort(codes_between(one, other))
 
 
 def count_free(n: int, taken: Ints) -> int:
-    """Pairs of n arms that are not among those taken."""
+    """Return the number of pairs of n arms that are not taken."""
     return n * (n - 1) // 2 - len(taken)
 
 
 def random_free(n: int, taken: Ints, rng: np.random.Generator) -> Pair:
-    """A pair of n positions, uniform over those that are not taken, of which there must be one; in either order.
+    """Return a uniformly random pair of n positions, in random order, that is not taken; there must be one.
 
-    Drawn again until it is free, as nearly always at the first try; where almost all are taken, found by counting.
+    Draws until a pair is free, usually once; if most pairs are taken, picks one by its rank.
     """
     forbidden = set(taken.tolist()) if len(taken) < n * n // 8 else None
     for _ in range(_DRAWS if forbidden is not None else 0):
@@ -85,7 +85,7 @@ def random_free(n: int, taken: Ints, rng: np.random.Generator) -> Pair:
 
 
 def _nth_free(n: int, taken: Ints, k: int) -> Pair:
-    """The k-th free pair in the order (0, 1), (0, 2), ..."""
+    """Return the k-th free pair in the order (0, 1), (0, 2), ..."""
     low, high = split(taken)
     in_row = np.arange(n - 1, -1, -1) - np.bincount(low, minlength=n)
     until = np.cumsum(in_row)

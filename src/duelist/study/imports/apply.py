@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -22,10 +21,11 @@ from duelist.study.imports.items.plan import ItemPlan
 from duelist.study.imports.notes import Note
 from duelist.study.imports.votes.deduplication import FileScan, LogIndex, add_all, add_new
 from duelist.study.imports.votes.plan import FileItems, VoteImportReport, VotePlan, plan_votes, scan_file, select_new
-from duelist.study.imports.votes.staging import PackedVotes, Staging, pack_votes
-from duelist.study.items.catalog import KnownArms
-from duelist.study.items.editing import Keeping
+from duelist.study.imports.votes.staging import ImportStaging, PackedVotes, pack_votes
+from duelist.study.items.catalog import ArmCatalog
+from duelist.study.items.editing import StudyItems
 from duelist.study.items.features import Recipe, Vectors, identity_recipe
+from duelist.study.items.media import StudyMedia
 from duelist.study.records import ChosenBy, StudySettings, Vote, current_votes
 from duelist.study.replay import new_policy
 from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
@@ -51,12 +51,8 @@ class ItemImportReport:
         return f"{added}; {self.existing} already in the study" if self.existing else added
 
 
-class Importing(Staging, Keeping):
+class StudyImport(ImportStaging, StudyItems, StudyMedia):
     """The part of `Study` that imports files."""
-
-    @abstractmethod
-    def add_media(self, files: list[tuple[str, str, bytes]]) -> list[str]:
-        """Store media files and return their keys."""
 
     @overload
     def apply(self, plan: ItemPlan) -> ItemImportReport: ...
@@ -100,12 +96,12 @@ class Importing(Staging, Keeping):
         None if the study got a recipe for features meanwhile, so that they have to be made again.
         """
         with self._reading():
-            recipe = self._reader.known.settings.feature_recipe
+            recipe = self._read_cache.settings.feature_recipe
         made = None if recipe is None else plan.make_features(recipe)  # texts take long: not within the transaction
         contexts = checked_contexts([item.context for item in plan.items], len(plan.items))
         described = list(zip(checked_payloads(payloads, len(plan.items)), contexts, strict=True))
         with self._changing() as tx:
-            arms, settings = self._writer.known.arms, self._writer.known.settings
+            arms, settings = self._write_cache.arms, self._write_cache.settings
             if settings.feature_recipe != recipe:
                 return None
             if plan.id_is_guessed and plan.has_ids and are_numbers(arms.ids()):
@@ -137,7 +133,7 @@ class Importing(Staging, Keeping):
     def _outlier_notes(self, existing: frozenset[str]) -> list[Note]:
         """Return notes on new outliers among all items of the study."""
         with self._reading():
-            arms, settings = self._reader.known.arms, self._reader.known.settings
+            arms, settings = self._read_cache.arms, self._read_cache.settings
             numbers = np.arange(len(arms))
             features = labelled_features(settings.feature_recipe, arms.matrix(numbers))
             return outlier_notes(features, [arms.id_of(k) for k in numbers.tolist()], existing)
@@ -184,7 +180,7 @@ class Importing(Staging, Keeping):
         """
         current = [Comparison.from_vote(vote) for vote in current_votes(list(votes))]
         with self._reading():
-            ids = self._reader.known.arms.ids()
+            ids = self._read_cache.arms.ids()
         new = pack_votes(current, ids)
         while not self._accept(new, {}):
             pass
@@ -192,16 +188,16 @@ class Importing(Staging, Keeping):
 
     def _apply_votes(self, plan: VotePlan) -> VoteImportReport:
         with self._reading():
-            adopts_items = not len(self._reader.known.arms)
+            adopts_items = not len(self._read_cache.arms)
         items = FileItems() if adopts_items else None
         scan = scan_file(plan.comparisons(), items)
         self._finish_imports()
         while True:
             log = LogIndex()
             with self._reading() as tx:
-                ids = self._reader.known.arms.ids()
+                ids = self._read_cache.arms.ids()
                 if plan.skip_duplicates:
-                    log.update(tx, self._reader.known.arms)
+                    log.update(tx, self._read_cache.arms)
             update = add_new(scan, log) if plan.skip_duplicates else add_all(scan)
             lost: Counter[str] = Counter()
             not_counted: Counter[str] = Counter()
@@ -225,19 +221,19 @@ class Importing(Staging, Keeping):
         False if the study has changed meanwhile, so that the new votes have to be found again.
         """
         with self._changing() as tx:
-            known = self._writer.known
+            cache = self._write_cache
             if tx.next_staged() is not None:
                 is_accepted = False  # another import was first
-            elif (items is not None and len(known.arms)) or (
-                seen is not None and not seen[0].is_current(tx, known.arms, seen[1])
+            elif (items is not None and len(cache.arms)) or (
+                seen is not None and not seen[0].is_current(tx, cache.arms, seen[1])
             ):
                 return False
             else:
                 if items is not None:
-                    needs_features = not new_policy(known.settings).accepts_arm_table
+                    needs_features = not new_policy(cache.settings).accepts_arm_table
                     features = items.indicator_features() if needs_features else None
                     self._add_arms(tx, items.describe(), features)
-                    known.arms.follow(tx)
+                    cache.arms.refresh(tx)
                 self._stage(tx, new, revisions)
                 is_accepted = True
         self._finish_imports()
@@ -247,11 +243,11 @@ class Importing(Staging, Keeping):
         self, votes: Iterable[Comparison], lost: Counter[str], not_counted: Counter[str]
     ) -> Iterator[Comparison]:
         """Yield the votes, counting lost fields and votes that are not counted."""
-        criteria = {None, *self._reader.known.settings.criteria}
+        criteria = {None, *self._read_cache.settings.criteria}
         for vote in votes:
             if vote.chosen_by is not ChosenBy.IMPORT:
                 lost["chosen_by"] += 1
-            rater = self._reader.raters.get(vote.rater) if vote.rater is not None else None
+            rater = self._read_cache.raters.get(vote.rater) if vote.rater is not None else None
             if rater is not None and rater.excluded:
                 not_counted["excluded rater"] += 1
             elif vote.criterion not in criteria:
@@ -259,7 +255,7 @@ class Importing(Staging, Keeping):
             yield vote
 
 
-def _raw_features(plan: ItemPlan, arms: KnownArms, settings: StudySettings, dim: int | None) -> Floats | None:
+def _raw_features(plan: ItemPlan, arms: ArmCatalog, settings: StudySettings, dim: int | None) -> Floats | None:
     """Return the numbers of the file for a study without a recipe.
 
     None if the items of the study have no features, or only indicators.
@@ -268,7 +264,7 @@ def _raw_features(plan: ItemPlan, arms: KnownArms, settings: StudySettings, dim:
     count = 0 if numbers is None else numbers.shape[1]
     if not len(arms):
         return numbers
-    has_indicators = arms.have_own_features() and (count != dim or not new_policy(settings).accepts_arm_table)
+    has_indicators = arms.has_indicators() and (count != dim or not new_policy(settings).accepts_arm_table)
     if dim == 0 or has_indicators:
         return None
     if count == dim:
@@ -282,7 +278,7 @@ def _raw_features(plan: ItemPlan, arms: KnownArms, settings: StudySettings, dim:
 
 
 def _generate_ids(
-    arms: KnownArms,
+    arms: ArmCatalog,
     described: list[tuple[Any, str | None]],
     features: Vectors | None,
     recipe: Recipe | None,

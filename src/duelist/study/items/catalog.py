@@ -1,4 +1,4 @@
-"""The arms of a study as one process knows them; brought up to date from the storage by what has changed since."""
+"""The arms of a study as a process caches them, refreshed by what has changed in the storage."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from duelist.core.errors import InvalidInput
 from duelist.study.errors import damaged, unknown_arm
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
-from duelist.study.storage.vectors import Vectors
+from duelist.study.storage.encoding import Vectors
 
-Shown = Vectors | ArmTable
-"""Arms as a policy is shown them: by their features, or by who they are."""
-_IN_BETWEEN: Final = -1
-"""The revision of arms that are being taken in; if that is interrupted, they are of none."""
-_MOST_PROMPTS: Final = 256
-MOST_OWN: Final = 2000
-"""Arms that may have a feature each: what a policy computes grows with the square of it."""
+PolicyArms = Vectors | ArmTable
+"""Arms as a policy receives them: features, or a table with their ids."""
+_REFRESHING: Final = -1
+"""The revision of a catalog during a refresh, which may be interrupted."""
+_MAX_PROMPTS: Final = 256
+MAX_INDICATORS: Final = 2000
+"""Arms that may have an indicator feature each: the policy's work grows with the square of their number."""
 
 
-class KnownArms:
+class ArmCatalog:
     """Arms by number, with every version of their features.
 
-    A row of features is never changed or moved: an arm points at its newest row, a duel at the two rows it showed. Arms without
-    features have empty rows. With `arm_effects` policies know arms by who they are, features or not.
+    A feature row never changes or moves: an arm refers to its newest row, a duel to the two rows that it showed. Arms without features
+    have empty rows. With `arm_effects` policies receive the ids of arms beside their features.
     """
 
     def __init__(self, arm_effects: bool = False) -> None:
@@ -40,26 +40,26 @@ class KnownArms:
         self._rows: list[ArmRow] = []
         self._number: dict[str, int] = {}
         self._features: Vectors = np.empty((0, 0), np.float32)
-        self._owner = np.empty(0, np.int64)
+        self._number_at = np.empty(0, np.int64)
         self._version = np.empty(0, np.int64)
         self._newest = np.empty(0, np.int64)
-        self._groups: dict[str | None, Ints] | None = None
-        self._askable: dict[str | None, int] | None = None
-        self._group_of: Ints | None = None
-        self._ready: tuple[str | None, Shown] | None = None
+        self._active: dict[str | None, Ints] | None = None
+        self._pair_counts: dict[str | None, int] | None = None
+        self._context_index: Ints | None = None
+        self._context_table: tuple[str | None, PolicyArms] | None = None
         self._prompts: dict[str, Any] = {}
 
-    def forget(self) -> None:
-        """Drop everything; the next `follow` finds it again."""
+    def clear(self) -> None:
+        """Drop everything; the next `refresh` reads it again."""
         self.__init__(self.arm_effects)  # type: ignore[misc]
 
-    def follow(self, tx: Transaction) -> None:
-        """Take in what has changed in the storage."""
+    def refresh(self, tx: Transaction) -> None:
+        """Read what has changed in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
-        self._groups = self._askable = self._ready = self._group_of = None
+        self._active = self._pair_counts = self._context_table = self._context_index = None
         self._prompts = {}
-        since, self.revision = self.revision, _IN_BETWEEN
+        since, self.revision = self.revision, _REFRESHING
         for row in tx.arms_since(since):
             if not 0 <= row.number <= len(self._rows):
                 raise damaged(f"arm {row.number} comes after {len(self._rows)} arms")
@@ -69,38 +69,36 @@ class KnownArms:
             else:
                 self._rows[row.number] = row
         for chunk in tx.features_since(self.n_rows):
-            self._take(chunk)
-        counted = tx.counters.n_arms, tx.counters.n_rows
-        if (len(self._rows), self.n_rows) != counted:
-            raise damaged(f"{len(self._rows)} arms in {self.n_rows} rows, and {counted} are counted")
+            self._add_features(chunk)
+        expected = tx.counters.n_arms, tx.counters.n_rows
+        if (len(self._rows), self.n_rows) != expected:
+            raise damaged(f"there are {len(self._rows)} arms in {self.n_rows} rows, but {expected} are expected")
         self.revision = tx.counters.arms_revision
 
-    def _take(self, chunk: FeatureChunk) -> None:
+    def _add_features(self, chunk: FeatureChunk) -> None:
         count, dim = chunk.vectors.shape
         if chunk.first_row != self.n_rows or (
             count and not 0 <= chunk.arms.min() <= chunk.arms.max() < len(self._rows)
         ):
-            raise damaged(f"features from row {chunk.first_row} are of arms that are not there")
-        needed, wide = self.n_rows + count, max(dim, self.dim)
+            raise damaged(f"features from row {chunk.first_row} are of arms that do not exist")
+        n_rows, width = self.n_rows + count, max(dim, self.dim)
         precision = np.promote_types(self._features.dtype, chunk.vectors.dtype)
-        if needed > len(self._features) or wide > self.dim or precision != self._features.dtype:
-            room = np.zeros((max(needed, 2 * self.n_rows), wide), precision)
-            room[: self.n_rows, : self.dim] = self._features[: self.n_rows]
-            self._features = room
-        rows = np.arange(self.n_rows, needed)
-        self._features[rows, :dim] = (
-            chunk.vectors
-        )  # features of arms that have one each were fewer when these were added
-        self._features[rows, dim:] = 0.0
+        if n_rows > len(self._features) or width > self.dim or precision != self._features.dtype:
+            features = np.zeros((max(n_rows, 2 * self.n_rows), width), precision)
+            features[: self.n_rows, : self.dim] = self._features[: self.n_rows]
+            self._features = features
+        rows = np.arange(self.n_rows, n_rows)
+        self._features[rows, :dim] = chunk.vectors
+        self._features[rows, dim:] = 0.0  # indicator features that were added later
         newest = np.full(len(self._rows), -1)
         newest[: len(self._newest)] = self._newest
         earlier = newest[chunk.arms]
         versions = np.where(earlier < 0, 0, self._version[earlier] if self.n_rows else 0) + 1
         newest[chunk.arms] = rows
-        self._owner = np.concatenate([self._owner, chunk.arms])
+        self._number_at = np.concatenate([self._number_at, chunk.arms])
         self._version = np.concatenate([self._version, versions])
         self._newest = newest
-        self.n_rows = needed
+        self.n_rows = n_rows
 
     # -- by id ---------------------------------------------------------------------------
 
@@ -111,15 +109,15 @@ class KnownArms:
         return arm in self._number
 
     def has(self, arm: str, payload: Any, context: str | None, vector: Vectors) -> bool:
-        """Whether this very arm is there; InvalidInput if another one of that id is."""
+        """Whether this arm exists; raise InvalidInput if an arm of that id differs."""
         number = self._number.get(arm)
         if number is None:
             return False
-        there = self._rows[number]
+        existing = self._rows[number]
         for what, same in (
             ("features", self._is_row(int(self._newest[number]), vector)),
-            ("payload", there.payload == json.loads(json.dumps(payload))),
-            ("context", there.context == context),
+            ("payload", existing.payload == json.loads(json.dumps(payload))),
+            ("context", existing.context == context),
         ):
             if not same:
                 other = f"other {what}" if what == "features" else f"another {what}"
@@ -131,179 +129,179 @@ class KnownArms:
         return True
 
     def _is_row(self, row: int, vector: Vectors) -> bool:
-        """Whether a vector is this row."""
-        kept = self._features[row]
-        both = min(len(kept), len(vector))  # of features that grow, those that one of them does not have yet are 0
-        return np.array_equal(kept[:both], vector[:both]) and not (kept[both:].any() or vector[both:].any())
+        """Whether a vector equals a feature row; indicator features that one of them lacks are 0."""
+        stored = self._features[row]
+        both = min(len(stored), len(vector))
+        return np.array_equal(stored[:both], vector[:both]) and not (stored[both:].any() or vector[both:].any())
 
-    def have_own_features(self) -> bool:
-        """Whether the feature of each arm is one of its own: the one of its number."""
+    def has_indicators(self) -> bool:
+        """Whether the features of each arm are an indicator of its number."""
         newest = self._features[self._newest]
         own = np.arange(len(self._rows))
         return len(own) <= self.dim and bool((newest[own, own] == 1.0).all()) and np.count_nonzero(newest) == len(own)
 
     def numbers(self, ids: Sequence[str]) -> Ints:
-        """The numbers of arms; UnknownArm names the first that is not there."""
+        """Return the numbers of arms; raise UnknownArm for the first that does not exist."""
         try:
             return np.fromiter((self._number[arm] for arm in ids), np.int64, len(ids))
         except (KeyError, TypeError) as error:
             raise unknown_arm(error.args[0]) from None
 
     def number_of(self, arm: str) -> int:
-        """The number of an arm that is there."""
+        """Return the number of an existing arm."""
         return self._number[arm]
 
     def ids(self) -> frozenset[str]:
-        """The ids of all arms."""
+        """Return the ids of all arms."""
         return frozenset(self._number)
 
     def id_of(self, number: int) -> str:
-        """The id of an arm."""
+        """Return the id of an arm."""
         return self._rows[number].id
 
     def payload(self, number: int) -> Any:
-        """What an arm is."""
+        """Return the payload of an arm."""
         return self._rows[number].payload
 
     def prompt(self, tx: Transaction, context: str | None) -> Any:
-        """What a context is, as `tx` sees it; the last few are remembered until something changes."""
+        """Return the payload of a context as `tx` sees it; recent ones are cached until an arm or a context changes."""
         if context is None:
             return None
         if context not in self._prompts:
-            if len(self._prompts) >= _MOST_PROMPTS:
+            if len(self._prompts) >= _MAX_PROMPTS:
                 self._prompts.clear()
             self._prompts[context] = tx.contexts([context]).get(context)
         return self._prompts[context]
 
     def arm(self, number: int) -> Arm:
-        """An arm with its newest version."""
-        return self.shown(int(self._newest[number]))
+        """Return an arm in its newest version."""
+        return self.arm_at(int(self._newest[number]))
 
-    def shown(self, row: int) -> Arm:
-        """The arm that a row of features belongs to, with the version that row is of."""
-        arm = self._rows[self.owner(row)]
+    def arm_at(self, row: int) -> Arm:
+        """Return the arm of a feature row, in the version of that row."""
+        arm = self._rows[self.number_at(row)]
         return Arm(arm.number, arm.id, arm.payload, arm.context, int(self._version[row]), arm.retired)
 
     def rows_of_version(self, numbers: Ints, version: int) -> Ints:
-        """The rows of that version of arms, -1 where an arm has none."""
+        """Return the feature rows of that version of arms, -1 where an arm has none."""
         found = np.full(len(self._rows), -1)
         rows = np.flatnonzero(self._version == version)
-        found[self._owner[rows]] = rows
+        found[self._number_at[rows]] = rows
         return found[numbers]
 
-    def owner(self, row: int) -> int:
-        """The number of the arm that a row belongs to."""
+    def number_at(self, row: int) -> int:
+        """Return the number of the arm of a feature row."""
         if not 0 <= row < self.n_rows:
-            raise damaged(f"a duel is of row {row}, and features have {self.n_rows}")
-        return int(self._owner[row])
+            raise damaged(f"a duel shows feature row {row}, but there are {self.n_rows}")
+        return int(self._number_at[row])
 
-    def owners(self, rows: Ints) -> Ints:
-        """The numbers of the arms that rows belong to."""
+    def numbers_at(self, rows: Ints) -> Ints:
+        """Return the numbers of the arms of feature rows."""
         if rows.size and not 0 <= rows.min() <= rows.max() < self.n_rows:
-            self.owner(int(rows.max() if rows.min() >= 0 else rows.min()))
-        return self._owner[rows]
+            self.number_at(int(rows.max() if rows.min() >= 0 else rows.min()))
+        return self._number_at[rows]
 
     def is_retired(self, number: int) -> bool:
-        """Whether an arm is out of the game."""
+        """Whether an arm is retired."""
         return self._rows[number].retired
 
     # -- candidates ----------------------------------------------------------------------
 
-    def groups(self) -> dict[str | None, Ints]:
-        """The arms in the game, by context; None for those without one."""
-        if self._groups is None:
+    def active_by_context(self) -> dict[str | None, Ints]:
+        """Return the numbers of active arms by context; None is the context of arms without one."""
+        if self._active is None:
             found: dict[str | None, list[int]] = {}
             for row in self._rows:
                 if not row.retired:
                     found.setdefault(row.context, []).append(row.number)
-            self._groups = {context: np.array(numbers, np.int64) for context, numbers in found.items()}
-        return self._groups
+            self._active = {context: np.array(numbers, np.int64) for context, numbers in found.items()}
+        return self._active
 
-    def askable(self) -> dict[str | None, int]:
-        """The contexts with two arms in the game or more, and how many pairs each has."""
-        if self._askable is None:
-            sizes = {context: len(numbers) for context, numbers in self.groups().items()}
-            self._askable = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
-        return self._askable
+    def pairs_by_context(self) -> dict[str | None, int]:
+        """Return the number of pairs of active arms by context, for contexts that have any."""
+        if self._pair_counts is None:
+            sizes = {context: len(numbers) for context, numbers in self.active_by_context().items()}
+            self._pair_counts = {context: n * (n - 1) // 2 for context, n in sizes.items() if n > 1}
+        return self._pair_counts
 
-    def group_of(self) -> Ints:
-        """Of each arm, which of the `askable` contexts it can be asked in; -1 for none."""
-        if self._group_of is None:
-            self._group_of = np.full(len(self._rows), -1, np.int64)
-            for place, context in enumerate(self.askable()):
-                self._group_of[self.groups()[context]] = place
-        return self._group_of
+    def context_index(self) -> Ints:
+        """Return the position of each arm's context in `pairs_by_context`, -1 for arms that cannot be asked."""
+        if self._context_index is None:
+            self._context_index = np.full(len(self._rows), -1, np.int64)
+            for place, context in enumerate(self.pairs_by_context()):
+                self._context_index[self.active_by_context()[context]] = place
+        return self._context_index
 
-    def knows_context(self, context: str) -> bool:
-        """Whether any arm, retired or not, is in that context."""
-        return context in self.groups() or any(row.context == context for row in self._rows)
+    def has_context(self, context: str) -> bool:
+        """Whether any arm, active or retired, has that context."""
+        return context in self.active_by_context() or any(row.context == context for row in self._rows)
 
     def common_context(self, rows: Sequence[int]) -> str | None:
-        """The context of the arms of these rows, if it is one and the same."""
-        contexts = {self._rows[self.owner(row)].context for row in rows}
+        """Return the context that the arms of these feature rows share, None if they share none."""
+        contexts = {self._rows[self.number_at(row)].context for row in rows}
         return contexts.pop() if len(contexts) == 1 else None
 
     def newest_rows(self, numbers: Ints) -> Ints:
-        """The rows of the newest features of arms."""
+        """Return the newest feature rows of arms."""
         return self._newest[numbers]
 
     def rows_of(self, numbers: Ints) -> Ints:
-        """The rows of all versions of arms: the newest of each, then those from before."""
-        newest, rows = self._newest[numbers], np.flatnonzero(np.isin(self._owner, numbers))
+        """Return the feature rows of all versions of arms: the newest of each, then older ones."""
+        newest, rows = self._newest[numbers], np.flatnonzero(np.isin(self._number_at, numbers))
         return np.concatenate([newest, np.setdiff1d(rows, newest)])
 
     def vectors(self, rows: Ints) -> Floats:
-        """Features by row, in double precision."""
+        """Return feature rows in double precision."""
         return self._features[rows].astype(np.float64, copy=False)
 
     @property
     def dim(self) -> int:
-        """How many features an arm has."""
+        """The number of features."""
         return int(self._features.shape[1])
 
     @property
-    def by_who_they_are(self) -> bool:
-        """Whether policies are shown who the arms are, and not their features alone."""
+    def uses_arm_table(self) -> bool:
+        """Whether policies receive the ids of arms, not features alone."""
         return self.arm_effects or self.dim == 0
 
     def matrix(self, numbers: Ints) -> Floats:
-        """The newest features of arms in double precision, as policies want them."""
+        """Return the newest features of arms in double precision."""
         return self.vectors(self._newest[numbers])
 
-    def table(self, numbers: Ints, as_kept: bool = False) -> Shown:
-        """Arms as a policy is shown them; or with their features in the precision that they are kept in."""
-        if self.by_who_they_are:
+    def table(self, numbers: Ints, stored_precision: bool = False) -> PolicyArms:
+        """Return arms as a policy receives them, in double precision or in the precision that they are stored in."""
+        if self.uses_arm_table:
             return ArmTable.from_checked(numbers, self.matrix(numbers))
-        return self._features[self._newest[numbers]] if as_kept else self.matrix(numbers)
+        return self._features[self._newest[numbers]] if stored_precision else self.matrix(numbers)
 
-    def group_table(self, context: str | None, as_kept: bool = False) -> Shown:
-        """A whole group, kept until the arms change: it is what is asked for most."""
-        if self._ready is None or self._ready[0] != context:
-            self._ready = context, self.table(self.groups()[context], as_kept)
-        return self._ready[1]
+    def context_table(self, context: str | None, stored_precision: bool = False) -> PolicyArms:
+        """Return all active arms of a context as a policy receives them; the last one is cached until arms change."""
+        if self._context_table is None or self._context_table[0] != context:
+            self._context_table = context, self.table(self.active_by_context()[context], stored_precision)
+        return self._context_table[1]
 
-    def seen(self, first_row: int, second_row: int) -> Shown:
-        """The two arms of a duel as it showed them, in double precision."""
+    def pair(self, first_row: int, second_row: int) -> PolicyArms:
+        """Return the two arms of a duel as it showed them, in double precision."""
         rows = np.array([first_row, second_row])
         vectors = self.vectors(rows)
-        return ArmTable.from_checked(self.owners(rows), vectors) if self.by_who_they_are else vectors
+        return ArmTable.from_checked(self.numbers_at(rows), vectors) if self.uses_arm_table else vectors
 
-    def compared(self, first_row: int, second_row: int) -> Floats | ArmTable:
-        """Features of the first minus features of the second, in double precision; or who the two are."""
-        return self.all_compared(np.array([[first_row, second_row]]))[0]
+    def difference(self, first_row: int, second_row: int) -> Floats | ArmTable:
+        """Return the features of the first arm minus those of the second; or the two arms as a table."""
+        return self.differences(np.array([[first_row, second_row]]))[0]
 
-    def all_compared(self, shown: Ints) -> list[Floats | ArmTable]:
-        """The same of many duels, by the rows that they show (duels, 2)."""
-        owners = self.owners(shown)  # are they there?
-        vectors = self.vectors(shown)
-        if self.by_who_they_are:
-            return [ArmTable.from_checked(*pair) for pair in zip(owners, vectors, strict=True)]
+    def differences(self, rows: Ints) -> list[Floats | ArmTable]:
+        """Return the `difference` of many duels, by their feature rows (duels, 2)."""
+        numbers = self.numbers_at(rows)  # raises if a row does not exist
+        vectors = self.vectors(rows)
+        if self.uses_arm_table:
+            return [ArmTable.from_checked(*pair) for pair in zip(numbers, vectors, strict=True)]
         return list(vectors[:, 0] - vectors[:, 1])
 
 
-def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
-    """A feature of its own for each of these arms, there already or not; wider than the arms there are, when they no longer fit."""
-    if len(arms) and not arms.have_own_features():
+def indicator_features(arms: ArmCatalog, ids: Sequence[str]) -> NDArray[np.float32]:
+    """Return an indicator feature for each of these arms, new or not; more columns than now, if the new arms need them."""
+    if len(arms) and not arms.has_indicators():
         raise InvalidInput(
             f"features are missing, and the arms of this study have {arms.dim} each.",
             "Give these arms features of the same kind.",
@@ -311,9 +309,9 @@ def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
     new = iter(range(len(arms), len(arms) + len(ids)))
     numbers = [arms.number_of(arm) if arm in arms else next(new) for arm in ids]
     needed = max(len(arms), 1 + max(numbers))
-    if needed > MOST_OWN:
+    if needed > MAX_INDICATORS:
         raise InvalidInput(
-            f"{needed} arms are too many for a feature each (at most {MOST_OWN}).",
+            f"{needed} arms are too many for a feature each (at most {MAX_INDICATORS}).",
             "Give features, or have them made from texts.",
         )
     dim = arms.dim if needed <= arms.dim else max(8, needed, 3 * arms.dim // 2)
@@ -322,9 +320,9 @@ def own_features(arms: KnownArms, ids: Sequence[str]) -> NDArray[np.float32]:
     return vectors
 
 
-def chunked(first_row: int, arms: Ints, vectors: Vectors, most: int = 1 << 24) -> list[FeatureChunk]:
-    """Rows of features in chunks of at most `most` bytes (16 MiB), which every database takes in one value."""
-    size = max(1, most // max(1, vectors.shape[1] * vectors.itemsize))
+def chunked(first_row: int, arms: Ints, vectors: Vectors, max_bytes: int = 1 << 24) -> list[FeatureChunk]:
+    """Split feature rows into chunks of at most `max_bytes` bytes (16 MiB), which every database accepts as one value."""
+    size = max(1, max_bytes // max(1, vectors.shape[1] * vectors.itemsize))
     return [
         FeatureChunk(first_row + start, arms[start : start + size], vectors[start : start + size])
         for start in range(0, len(arms), size)

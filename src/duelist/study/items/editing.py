@@ -1,11 +1,9 @@
-"""The arms of a study: added and never changed, but for new versions of their features; retired, taken back and looked at."""
+"""The arms of a study: adding, retiring and activating them, and new versions of their features."""
 
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -13,33 +11,21 @@ from numpy.typing import ArrayLike
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
-from duelist.study.cache import Side
+from duelist.study.base import StudyBase
 from duelist.study.formats.files.row import shorten
-from duelist.study.items.catalog import chunked, own_features
-from duelist.study.records import Arm, StudySettings
+from duelist.study.items.catalog import chunked, indicator_features
+from duelist.study.records import Arm
 from duelist.study.replay import check_accepts_arm_table, new_policy
 from duelist.study.storage import ArmRow, ContextRow, Transaction
-from duelist.study.storage.vectors import Vectors
+from duelist.study.storage.encoding import Vectors
 from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_text, checked_vectors
 
 Described = tuple[str, Any, str | None]
 """Id, payload and context of an arm."""
 
 
-class Keeping(ABC):
-    """The half of `Study` that keeps arms."""
-
-    _writer: Side
-    _reader: Side
-    settings: StudySettings
-
-    @abstractmethod
-    def _changing(self) -> AbstractContextManager[Transaction]:
-        """One transaction that writes, refused where the study was put away."""
-
-    @abstractmethod
-    def _reading(self) -> AbstractContextManager[Transaction]:
-        """One transaction that reads."""
+class StudyItems(StudyBase):
+    """The part of `Study` that manages arms."""
 
     def add_arms(
         self,
@@ -49,74 +35,72 @@ class Keeping(ABC):
         contexts: Sequence[str | None] | str | None = None,
         context_payloads: Mapping[str, Any] | None = None,
     ) -> int:
-        """Add arms: all of them, or, after an error, none; how many are new.
+        """Add arms, all or none, and return how many are new.
 
-        If in doubt whether they arrived, add them again: those that are there with the same features, payload and context
-        are left as they are. Different ones are refused.
+        Adding the same arms again changes nothing. InvalidInput is raised if an arm exists with other features, another payload or another
+        context. Arms may be added at any time.
 
         Parameters
         ----------
         ids
-            A name for each.
+            A distinct id for each arm.
         features
-            (n_arms, dim), kept as they are given, in double precision; or None, for all arms of the study: then each is known by its
-            votes alone (where the policy cannot do that, each has a feature of its own, which grow as arms are added). With the study's
-            setting `arm_effects` both count, what features say and what they do not. More arms may join at any time.
+            An array (n_arms, dim), stored in the precision it needs; or None, for every arm of the study: then only votes tell arms apart
+            (for policies that need features, each arm gets an indicator feature). With the setting `arm_effects` arms have both, features
+            and an effect of their own.
         payloads
-            What a rater is shown: text, the path of an image, or anything JSON can hold.
+            What raters are shown: text, the path of an image, or anything that JSON can hold.
         contexts
-            The group each belongs to (a prompt, for its answers), or one for all. Duels are asked within a group.
+            The context of each arm (a prompt, if arms are answers), or one for all. Duels are asked within a context.
         context_payloads
-            What contexts are, by name: the text of the prompt, messages, or anything JSON can hold. It is shown with a duel
-            and exported as its prompt; `set_context` changes it.
+            Payloads of contexts by name: the text of a prompt, messages, or anything that JSON can hold. They are shown with duels and
+            exported as prompts; `set_context` changes them.
         """
         ids = checked_ids(ids)
-        described = list(
-            zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True)
-        )
+        arms = list(zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True))
         with self._changing() as tx:
-            added = self._add_arms(tx, described, features)
+            added = self._add_arms(tx, arms, features)
             if context_payloads:
                 self._set_contexts(context_payloads, tx)
             return added
 
-    def _add_arms(self, tx: Transaction, described: Sequence[Described], features: ArrayLike | None) -> int:
+    def _add_arms(self, tx: Transaction, arms: Sequence[Described], features: ArrayLike | None) -> int:
         """Add the arms that are not in the study yet, and return how many."""
-        vectors = self._vectors(tx, [arm[0] for arm in described], features)
-        new = [k for k, arm in enumerate(described) if not self._writer.known.arms.has(*arm, vectors[k])]
+        vectors = self._vectors(tx, [arm[0] for arm in arms], features)
+        new = [k for k, arm in enumerate(arms) if not self._write_cache.arms.has(*arm, vectors[k])]
         if new:
-            self._put_arms(tx, [described[k] for k in new], vectors[new])
+            self._put_arms(tx, [arms[k] for k in new], vectors[new])
         return len(new)
 
     def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
-        """Features of arms as rows; without any, none, or one of its own for each where the policy knows arms by features alone."""
-        known = self._writer.known
-        free = tx.counters.dim == 0 or (not len(known.arms) and new_policy(self.settings).accepts_arm_table)
-        if features is not None or free:
+        """Return the feature rows of arms: as given, or without features empty ones, or indicators if the policy needs features."""
+        cache = self._write_cache
+        without = tx.counters.dim == 0 or (not len(cache.arms) and new_policy(self.settings).accepts_arm_table)
+        if features is not None or without:
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             if not vectors.shape[1]:
                 check_accepts_arm_table(
                     new_policy(self.settings), "These arms have no features", "Give features. Otherwise: "
                 )
             return vectors
-        vectors = own_features(known.arms, ids)
-        known.fold.grow(tx, known.arms, vectors.shape[1])
+        vectors = indicator_features(cache.arms, ids)
+        cache.replay.widen(tx, cache.arms, vectors.shape[1])
         return vectors
 
-    def _put_arms(self, tx: Transaction, described: list[Described], vectors: Vectors) -> None:
+    def _put_arms(self, tx: Transaction, arms: list[Described], vectors: Vectors) -> None:
         counters = tx.counters
-        first, counters.n_arms = counters.n_arms, counters.n_arms + len(described)
+        first, counters.n_arms = counters.n_arms, counters.n_arms + len(arms)
         counters.arms_revision += 1
         counters.dim = vectors.shape[1]
-        rows = [ArmRow(first + k, *arm, False, counters.arms_revision) for k, arm in enumerate(described)]
+        rows = [ArmRow(first + k, *arm, False, counters.arms_revision) for k, arm in enumerate(arms)]
         tx.add_arms(rows)
         self._add_rows(tx, np.arange(first, first + len(rows)), vectors)
 
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
-        """A new version of the features of arms. Duels asked before are learned with the features they were asked with."""
+        """Set new features of arms; votes on earlier duels are learned with the features that those duels showed."""
         ids = checked_ids(ids)
         with self._changing() as tx:
-            numbers = self._writer.known.arms.numbers(ids)
+            numbers = self._write_cache.arms.numbers(ids)
             vectors = checked_vectors(features, len(ids), tx.counters.dim)
             tx.counters.arms_revision += 1
             tx.touch_arms(numbers.tolist(), tx.counters.arms_revision)
@@ -128,36 +112,36 @@ class Keeping(ABC):
         tx.counters.n_rows += len(numbers)
 
     def retire(self, ids: Sequence[str]) -> None:
-        """Take arms out of the game: they are asked no more, votes on duels that are out still count."""
+        """Retire arms: they are not asked any more, but votes on pending duels count."""
         self._set_retired(ids, True)
 
     def activate(self, ids: Sequence[str]) -> None:
-        """Take retired arms back in."""
+        """Activate retired arms."""
         self._set_retired(ids, False)
 
     def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
         ids = checked_ids(ids)
         with self._changing() as tx:
-            numbers = self._writer.known.arms.numbers(ids)
+            numbers = self._write_cache.arms.numbers(ids)
             tx.counters.arms_revision += 1
             tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
 
     def arms(self, context: str | None = None) -> list[Arm]:
-        """All arms in the order they were added, retired ones too; or those of a context."""
+        """Return all arms, or those of a context, retired ones included, in the order they were added."""
         with self._reading():
-            arms = self._reader.known.arms
-            everything = (arms.arm(number) for number in range(len(arms)))
-            return [arm for arm in everything if context is None or arm.context == context]
+            arms = self._read_cache.arms
+            every = (arms.arm(number) for number in range(len(arms)))
+            return [arm for arm in every if context is None or arm.context == context]
 
     def contexts(self) -> list[str]:
-        """The contexts that have arms in the game, in the order they were added."""
+        """Return the contexts with active arms, in the order they were added."""
         with self._reading():
-            return [context for context in self._reader.known.arms.groups() if context is not None]
+            return [context for context in self._read_cache.arms.active_by_context() if context is not None]
 
     def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> Floats:
-        """Features of arms (n_arms, dim) as they were given, all of them by default; of an older version if one is given."""
+        """Return the features (n_arms, dim) of arms, by default of all arms in their newest version."""
         with self._reading() as tx:
-            arms = self._reader.known.arms
+            arms = self._read_cache.arms
             numbers = np.arange(len(arms)) if ids is None else arms.numbers(checked_ids(ids))
             if version is None:
                 return arms.vectors(arms.newest_rows(numbers)).reshape(len(numbers), tx.counters.dim or 0)
@@ -174,10 +158,7 @@ class Keeping(ABC):
     # -- contexts ------------------------------------------------------------------------
 
     def set_context(self, name: str, payload: Any) -> None:
-        """Set the payload of a context: the text of a prompt, messages, or anything JSON can hold.
-
-        It is shown and exported with the items of the context.
-        """
+        """Set the payload of a context: a text, messages, or anything that JSON can hold."""
         with self._changing() as tx:
             self._set_contexts({name: payload}, tx, change=True)
 
@@ -187,18 +168,18 @@ class Keeping(ABC):
             return tx.contexts([checked_text("context", name)]).get(name)
 
     def _set_contexts(self, payloads: Mapping[str, Any], tx: Transaction, change: bool = False) -> None:
-        """Store the payloads of contexts; without `change` a stored one must be the same, since items were compared under it."""
+        """Set payloads of contexts; without `change`, raise InvalidInput if a context has another one: it was shown to raters."""
         names = [checked_text("context", name) for name in payloads]
-        plain = json.loads(json.dumps(checked_payloads(list(payloads.values()), len(names))))
-        given = dict(zip(names, plain, strict=True))
+        values = json.loads(json.dumps(checked_payloads(list(payloads.values()), len(names))))
+        new = dict(zip(names, values, strict=True))
         stored = tx.contexts(names)
-        other = next((name for name, old in stored.items() if old is not None and old != given[name]), None)
+        other = next((name for name, old in stored.items() if old is not None and old != new[name]), None)
         if other is not None and not change:
             raise InvalidInput(
-                f"The prompt of context {other!r} is {shorten(stored[other])}, and here it is {shorten(given[other])}.",
+                f"The prompt of context {other!r} is {shorten(stored[other])}, and here it is {shorten(new[other])}.",
                 "Give the stored prompt, name another context, or change the stored prompt first.",
             )
-        changed = {name: payload for name, payload in given.items() if name not in stored or stored[name] != payload}
+        changed = {name: payload for name, payload in new.items() if name not in stored or stored[name] != payload}
         if changed:
             tx.counters.arms_revision += 1
             tx.put_contexts([ContextRow(name, payload, tx.counters.arms_revision) for name, payload in changed.items()])

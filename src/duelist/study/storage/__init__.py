@@ -1,8 +1,9 @@
-"""Where studies are kept: a file, a server, or memory."""
+"""Where studies are stored: an SQLite file, PostgreSQL, or memory."""
 
 from __future__ import annotations
 
-from duelist.study.storage.base import (
+from duelist.study.storage.base import Storage, Transaction
+from duelist.study.storage.rows import (
     ArmRow,
     ContextRow,
     Counters,
@@ -12,18 +13,17 @@ from duelist.study.storage.base import (
     FeatureChunk,
     LeaseRow,
     LeaseState,
-    Lesson,
+    MediaRow,
+    PendingImport,
     RaterRow,
-    SeenRow,
-    Staged,
+    RaterVote,
     StagedRow,
-    Storage,
     StudyRow,
-    Transaction,
+    TokenRow,
+    TrainingVote,
     VoteColumns,
     VoteRow,
 )
-from duelist.study.storage.tokens import MediaRow, TokenRow
 from duelist.study.storage.urls import open_storage, upgrade_storage, without_password
 
 __all__ = [
@@ -36,15 +36,15 @@ __all__ = [
     "FeatureChunk",
     "LeaseRow",
     "LeaseState",
-    "Lesson",
     "MediaRow",
+    "PendingImport",
     "RaterRow",
-    "SeenRow",
-    "Staged",
+    "RaterVote",
     "StagedRow",
     "Storage",
     "StudyRow",
     "TokenRow",
+    "TrainingVote",
     "Transaction",
     "VoteColumns",
     "VoteRow",

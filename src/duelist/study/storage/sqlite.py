@@ -1,8 +1,8 @@
-"""Studies in a file, or in memory, by SQLite.
+"""Studies in an SQLite file, or in memory.
 
-A file is opened with a write-ahead log, so that readers never wait, and with `synchronous=FULL`, so that a vote that was
-acknowledged survives a power cut. Writers begin with IMMEDIATE: they wait for each other at the start, never in the middle;
-and they queue for it, see `turns`.
+Files use a write-ahead log, so that readers never wait, and `synchronous=FULL`, so that a vote that was acknowledged survives
+a power cut. Writers begin with IMMEDIATE: they wait for each other at the start of a transaction, never inside it, in the
+order of `write_queue`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from duelist.core.errors import StorageWarning, UnknownStudy
-from duelist.study.storage.sql.errors import explaining
+from duelist.study.storage.sql.errors import translating_errors
 from duelist.study.storage.sql.storage import SqlStorage
-from duelist.study.storage.write_queue import BUSY_SECONDS, FileTurns, ThreadTurns, waiting_for
+from duelist.study.storage.write_queue import BUSY_SECONDS, FileQueue, ThreadQueue, queued
 
-_NETWORKED: Final = (
+_NETWORK_FILE_SYSTEMS: Final = (
     "nfs",
     "cifs",
     "smb",
@@ -47,23 +47,23 @@ _MOUNTS: Final = Path("/proc/self/mounts")
 
 
 class SqliteStorage(SqlStorage):
-    """Studies in one file."""
+    """Studies in one SQLite file."""
 
     def __init__(self, url: sa.URL) -> None:
         super().__init__(url)
         self._path = Path(url.database or "")
-        self._threads = ThreadTurns()
-        self._processes = FileTurns(self._path)
+        self._thread_queue = ThreadQueue()
+        self._process_queue = FileQueue(self._path)
 
     def check(self, create: bool) -> None:
-        """As for every database; and the file must be there, unless `create` says to make it."""
+        """Check the schema; raise UnknownStudy if there is no file, unless `create` is set."""
         if not create:
             self._check_file()
         _warn_on_network(self._path)
         super().check(create)
 
     def upgrade(self) -> str:
-        """As for every database; a file that is not there is not made."""
+        """Migrate the schema; raise UnknownStudy if there is no file."""
         self._check_file()
         return super().upgrade()
 
@@ -77,35 +77,35 @@ class SqliteStorage(SqlStorage):
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
-        return _listened_to(engine, in_memory=False)
+        return _with_transactions(engine, in_memory=False)
 
     def _writer_options(self) -> dict[str, Any]:
         return {"duelist_begin": "BEGIN IMMEDIATE"}
 
     def scrub(self) -> bool:
-        """Empty the write-ahead log, unless somebody reads; what lies in the file itself was overwritten when it was deleted."""
-        with explaining(self.url), self._engine.connect() as connection:
+        """Empty the write-ahead log, unless a reader prevents it; SQLite overwrote the data in the file itself when it was deleted."""
+        with translating_errors(self.url), self._engine.connect() as connection:
             busy, *_ = connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             return not busy
 
     def copy_to_file(self, path: Path) -> bool:
-        """As it is at this moment, by SQLite's own backup: nobody waits for it, and it waits for nobody."""
-        with explaining(self.url), self._engine.connect() as connection:
+        """Copy the current state with SQLite's online backup, which blocks neither readers nor writers."""
+        with translating_errors(self.url), self._engine.connect() as connection:
             source: Any = connection.connection.driver_connection
             with contextlib.closing(sqlite3.connect(path)) as target:
-                source.backup(target)  # in one step: a write-ahead log keeps what was there when it began
+                source.backup(target)  # one step: the write-ahead log keeps the state of its start
                 target.execute("PRAGMA journal_mode = WAL")
         return True
 
-    def _turn_to_write(self) -> AbstractContextManager[None]:
-        # One thread of each process queues among the processes, so that none has more turns for having more threads.
-        return waiting_for(self._threads, self._processes, seconds=BUSY_SECONDS, place=self.url)
+    def _write_turn(self) -> AbstractContextManager[None]:
+        # One thread per process queues among the processes, so that more threads do not mean more turns.
+        return queued(self._thread_queue, self._process_queue, seconds=BUSY_SECONDS, storage=self.url)
 
 
 class MemoryStorage(SqliteStorage):
-    """Studies that live as long as this object: the same tables, in memory, on one connection.
+    """Studies in memory, which live as long as this object, on one connection.
 
-    A second one, which nobody uses, holds the database while a connection that a Ctrl-C has left in the middle is replaced.
+    A second, unused connection keeps the database alive while one that Ctrl-C interrupted is replaced.
     """
 
     def __init__(self) -> None:
@@ -119,20 +119,20 @@ class MemoryStorage(SqliteStorage):
             return sqlite3.connect(name, uri=True, check_same_thread=False)
 
         weakref.finalize(self, connect().close)
-        return _listened_to(sa.create_engine(url, poolclass=sa.StaticPool, creator=connect), in_memory=True)
+        return _with_transactions(sa.create_engine(url, poolclass=sa.StaticPool, creator=connect), in_memory=True)
 
-    def _turn_to_write(self) -> AbstractContextManager[None]:
-        return waiting_for(self._threads, seconds=BUSY_SECONDS, place=self.url)
+    def _write_turn(self) -> AbstractContextManager[None]:
+        return queued(self._thread_queue, seconds=BUSY_SECONDS, storage=self.url)
 
-    def _turn_to_read(self) -> AbstractContextManager[None]:
-        return self._turn_to_write()  # there is one connection for all
+    def _read_turn(self) -> AbstractContextManager[None]:
+        return self._write_turn()  # all threads share one connection
 
     def close(self) -> None:
-        """Nothing: to close the connection would be to forget everything."""
+        """Do nothing: closing the connection would delete the database."""
 
 
-def _listened_to(engine: sa.Engine, in_memory: bool) -> sa.Engine:
-    """The engine, with transactions that begin when and how we say, not when the driver thinks they should."""
+def _with_transactions(engine: sa.Engine, in_memory: bool) -> sa.Engine:
+    """Return the engine with explicit transactions in place of the driver's implicit ones."""
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: sqlite3.Connection, _record: Any) -> None:
@@ -150,7 +150,7 @@ def _listened_to(engine: sa.Engine, in_memory: bool) -> sa.Engine:
 
 
 def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
-    """Switch the log on, once in the life of a file; SQLite does not wait for others here, so we do."""
+    """Switch the write-ahead log on, once per file; SQLite does not wait for other processes here, so this does."""
     give_up = time.monotonic() + BUSY_SECONDS
     while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         try:
@@ -163,7 +163,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 
 def _warn_on_network(path: Path) -> None:
     kind = file_system(path.resolve(), _MOUNTS.read_text() if _MOUNTS.exists() else "")
-    if kind.startswith(_NETWORKED):
+    if kind.startswith(_NETWORK_FILE_SYSTEMS):
         warnings.warn(
             f"{str(path)!r} lies on a network file system ({kind}), where SQLite's locks may not hold; "
             "keep it on a local disk, or use PostgreSQL for several machines",
@@ -173,7 +173,7 @@ def _warn_on_network(path: Path) -> None:
 
 
 def file_system(path: Path, mounts: str) -> str:
-    r"""The kind of file system that `path` lies on, by a table of mounts; empty if it does not say.
+    r"""Return the file system type of a path by the table of mounts, empty if unknown.
 
     >>> file_system(Path("/data/a.db"), "/dev/sda / ext4 rw 0 0\nserver:/x /data nfs4 rw 0 0")
     'nfs4'
@@ -182,7 +182,7 @@ def file_system(path: Path, mounts: str) -> str:
     for line in mounts.splitlines():
         _, where, what, *_ = [*line.split(" "), "", "", ""]
         point = Path(where.replace("\\040", " "))
-        # Of two on one place the later hides the earlier: autofs below what it has mounted.
+        # The later of two mounts on one point hides the earlier.
         if path.is_relative_to(point) and len(point.parts) >= longest:
             kind, longest = what, len(point.parts)
     return kind

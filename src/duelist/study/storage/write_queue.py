@@ -1,8 +1,7 @@
-"""Turns: who writes next, among the threads of a process and among processes that share a file.
+"""Fair queues for writers: the threads of a process, and the processes that share a file.
 
-SQLite lets writers poll: whoever happens to look when the file is free goes first, the others sleep longer and longer. Locks of
-threads are no fairer: a thread that gives one back and wants it again has it before the others have woken up. Here everybody
-has to queue, for as long as is said and no longer.
+SQLite lets writers poll: the one that happens to look when the file is free goes first, and the others sleep longer and longer. Thread
+locks are no fairer: a thread that releases one and wants it again gets it before the others wake up.
 """
 
 from __future__ import annotations
@@ -22,42 +21,42 @@ from duelist.core.errors import StorageLocked
 
 try:
     import fcntl
-except ImportError:  # not on Windows, where SQLite's own waiting has to do
+except ImportError:  # Windows, which relies on SQLite's own waiting
     fcntl = None  # type: ignore[assignment]
 
 
 BUSY_SECONDS: Final = 60.0
-"""How long a writer waits for the others."""
+"""How long a writer waits for its turn."""
 
 
-class Turns(Protocol):
-    """A queue."""
+class WriteQueue(Protocol):
+    """A queue of writers."""
 
     def turn(self, seconds: float) -> AbstractContextManager[None]:
-        """Wait for a turn, at most so many seconds (then `NoTurn`), and have it until the block ends."""
+        """Wait for a turn and hold it until the block ends; raise QueueTimeout after so many seconds."""
 
 
-class NoTurn(Exception):
-    """The turn did not come in time."""
+class QueueTimeout(Exception):
+    """A turn did not come in time."""
 
 
 @contextmanager
-def waiting_for(*queues: Turns, seconds: float, place: str) -> Iterator[None]:
-    """A turn in each of these queues, one after the other."""
+def queued(*queues: WriteQueue, seconds: float, storage: str) -> Iterator[None]:
+    """Hold a turn in each of these queues, one after the other."""
     with ExitStack() as held:
         try:
             for queue in queues:
                 held.enter_context(queue.turn(seconds))
-        except NoTurn:
+        except QueueTimeout:
             raise StorageLocked(
-                f"Storage {place} is being written by somebody else for over {seconds:g} s.",
+                f"Storage {storage} has been written by another process for over {seconds:g} s.",
                 "Try again, or end the other writer.",
             ) from None
         yield
 
 
-class ThreadTurns:
-    """A queue of threads: a turn is handed to whoever has waited longest. A thread may take a turn within its own."""
+class ThreadQueue:
+    """A queue of threads, first come, first served; a thread may take a turn within its own."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -68,7 +67,7 @@ class ThreadTurns:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[None]:
-        """A turn, after those who came before."""
+        """Wait for a turn and hold it until the block ends."""
         self._take(seconds)
         try:
             yield
@@ -92,10 +91,10 @@ class ThreadTurns:
             self._leave(place)
             raise
         if not in_time and not self._leave(place, keep=True):
-            raise NoTurn
+            raise QueueTimeout
 
     def _leave(self, place: tuple[int, threading.Lock], keep: bool = False) -> bool:
-        """Leave the queue; whether the turn has come meanwhile, which is then kept or given on."""
+        """Leave the queue; return whether the turn came meanwhile, which is then kept or passed on."""
         with self._guard:
             if place in self._waiting:
                 self._waiting.remove(place)
@@ -115,21 +114,20 @@ class ThreadTurns:
                 self._depth = 1
                 called.release()
 
-    def forget_others(self) -> None:
-        """In a child of a fork: the threads that waited, or had the turn, are the parent's."""
+    def reset_after_fork(self) -> None:
+        """Drop the parent's threads in a child process."""
         mine = self._owner == threading.get_ident()
         depth = self._depth if mine else 0
         self.__init__()  # type: ignore[misc]
         self._owner, self._depth = (threading.get_ident(), depth) if mine else (None, 0)
 
 
-class FileTurns:
-    """A queue of processes, by two locked files beside the one they share.
+class FileQueue:
+    """A queue of processes, by two locked files beside the shared one.
 
-    Whoever holds the first file is next, and waits for the second, which whoever has the turn holds. So nobody can
-    overtake who is next, and behind them the operating system queues the others in the order they came. It takes the locks from a process
-    that ends, however it ends. The files are empty and stay; to delete them does no harm beyond an unfair moment, since
-    the database has locks of its own.
+    The process that is next holds the first file and waits for the second, which the process with the turn holds. So no process overtakes
+    the next one, and the operating system queues the rest in order of arrival. It also releases the locks of a process that dies. The
+    files are empty and stay; deleting them is harmless, since the database has locks of its own.
     """
 
     def __init__(self, shared: Path) -> None:
@@ -137,7 +135,7 @@ class FileTurns:
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[None]:
-        """A turn, after those who came before; at once where files cannot be locked."""
+        """Wait for a turn and hold it until the block ends; do not wait where files cannot be locked."""
         until = time.monotonic() + seconds
         with _opened(self._paths[0]) as following, _opened(self._paths[1]) as having:
             if following is not None and having is not None:
@@ -148,7 +146,7 @@ class FileTurns:
 
 
 class _LockedFile:
-    """A file that can be locked, by whoever has opened it, once at a time."""
+    """An open file that one process at a time can lock."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -163,14 +161,14 @@ class _LockedFile:
             self._wait(until)
 
     def _wait(self, until: float) -> None:
-        """Wait in another thread: one that waits for a lock of a file can be neither called back nor timed."""
+        """Wait in another thread: waiting for a file lock can be neither interrupted nor timed."""
         done = threading.Event()
         threading.Thread(target=self._wait_without_end, args=(done,), daemon=True).start()
         if not done.wait(max(0.0, until - time.monotonic())):
             with self._guard:
                 self._abandoned = not done.is_set()
             if self._abandoned:
-                raise NoTurn
+                raise QueueTimeout
 
     def _wait_without_end(self, done: threading.Event) -> None:
         with contextlib.suppress(OSError):
@@ -185,18 +183,18 @@ class _LockedFile:
 
     def close(self) -> None:
         with self._guard:
-            if not self._abandoned:  # else it is closed when the wait is over
-                fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # also where a child of a fork has it open as well
+            if not self._abandoned:  # else the waiting thread closes it
+                fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # a child process may have the file open as well
                 os.close(self._descriptor)
 
-    def forget_others(self) -> None:
-        """In a child of a fork: the lock is the parent's."""
+    def reset_after_fork(self) -> None:
+        """Close the parent's lock in a child process."""
         os.close(self._descriptor)
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[_LockedFile | None]:
-    """A file to lock, made where there is none; None where that is not possible, which is no reason not to go on."""
+    """Open a file to lock, creating it if needed; None if that is impossible."""
     try:
         descriptor = None if fcntl is None else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     except OSError:
@@ -212,13 +210,13 @@ def _opened(path: Path) -> Iterator[_LockedFile | None]:
         file.close()
 
 
-_AFTER_FORK: weakref.WeakSet[ThreadTurns | _LockedFile] = weakref.WeakSet()
+_AFTER_FORK: weakref.WeakSet[ThreadQueue | _LockedFile] = weakref.WeakSet()
 
 
-def _forget_others() -> None:
+def _reset_after_fork() -> None:
     for each in list(_AFTER_FORK):
-        each.forget_others()
+        each.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_others)
+    os.register_at_fork(after_in_child=_reset_after_fork)

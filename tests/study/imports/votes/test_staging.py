@@ -9,7 +9,7 @@ import pytest
 
 from duelist.core.errors import InvalidInput, UnknownArm
 from duelist.study import Outcome, Source, Study, Vote, current_votes, load_study
-from duelist.study.archive import restore_archive
+from duelist.study.administration.archive import restore_archive
 from duelist.study.imports.votes import staging
 from duelist.study.storage import open_storage
 from tests.helpers.busy_study import rebuilt

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from duelist.study.analysis import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable
 from duelist.study.errors import damaged
-from duelist.study.items.catalog import KnownArms
+from duelist.study.items.catalog import ArmCatalog
 from duelist.study.storage import DuelColumns, Transaction, VoteColumns
 
 CHUNK: Final = 8192
@@ -101,7 +101,7 @@ class VoteLog:
     """Current votes, each at the position of its first row in the log."""
 
     def __init__(self) -> None:
-        self.arms = KnownArms()
+        self.arms = ArmCatalog()
         self.excluded: frozenset[str] = frozenset()
         self._forget_votes()
         self._revision = -1, -1
@@ -134,7 +134,7 @@ class VoteLog:
     def _take_some(self, reading: Reading) -> bool:
         """Read a chunk of new rows; return whether that was all."""
         with reading() as tx:
-            self.arms.follow(tx)
+            self.arms.refresh(tx)
             if (tx.counters.revision, tx.counters.counting_revision) != self._revision:
                 self._take_raters(tx)
             duels, votes = self._duels.n, self._votes.n
@@ -181,8 +181,8 @@ class VoteLog:
         outcome = _coded(CODES, new.outcome)
         voted_at = np.array([NO_TIME if when is None else when for when in new.voted_at], np.int64)
         values: dict[str, NDArray[Any]] = {
-            "first": self.arms.owners(duels["first_row"][at]),
-            "second": self.arms.owners(duels["second_row"][at]),
+            "first": self.arms.numbers_at(duels["first_row"][at]),
+            "second": self.arms.numbers_at(duels["second_row"][at]),
             "outcome": np.where(root == sequence, outcome, -1),
             "rater": self._raters.numbers(new.rater) - 1,
             "duel": duel,

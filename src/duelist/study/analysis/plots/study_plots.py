@@ -2,23 +2,45 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from duelist.core.errors import InvalidInput
 from duelist.study import analysis
-from duelist.study.analysis.study_analysis import StudyAnalysis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class StudyPlots(StudyAnalysis):
-    """The plotting half of `Study`.
+class StudyPlots(ABC):
+    """The plots of a study, local or on a server.
 
     Each method takes the options of the analysis that it draws, and returns a matplotlib Figure; with a `path` it
     also saves it, in the format of the file's extension.
     """
+
+    @abstractmethod
+    def leaderboard(
+        self, context: str | None = None, *, top: int | None = None, **options: Any
+    ) -> analysis.Leaderboard:
+        """Return the leaderboard."""
+
+    @abstractmethod
+    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
+        """Return wins by pair."""
+
+    @abstractmethod
+    def history(self, context: str | None = None, **options: Any) -> analysis.History:
+        """Return the probabilities of being the best over time."""
+
+    @abstractmethod
+    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
+        """Return predicted against observed outcomes."""
+
+    @abstractmethod
+    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
+        """Return statistics of raters."""
 
     def plot_leaderboard(
         self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any

@@ -16,7 +16,7 @@ import numpy as np
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.study.imports.notes import Note
-from duelist.study.items.catalog import KnownArms
+from duelist.study.items.catalog import ArmCatalog
 
 Content = tuple[Any, str | None]
 """The payload and the context of an item."""
@@ -29,7 +29,7 @@ def are_numbers(ids: AbstractSet[str]) -> bool:
     return bool(ids) and all(name.isdecimal() for name in ids)
 
 
-def generate_ids(arms: KnownArms, items: Sequence[Content], features: Floats | None) -> list[str]:
+def generate_ids(arms: ArmCatalog, items: Sequence[Content], features: Floats | None) -> list[str]:
     """Return the id of each item: that of the same item in the study, or a new one.
 
     The same item has a number as its id, and the same payload, context and features (of any version). Equal rows of a
@@ -66,7 +66,7 @@ def is_blank(payload: Any) -> bool:
     return payload is None or payload == ""
 
 
-def _index(arms: KnownArms, numbers: Ints, by_features: bool) -> _Index:
+def _index(arms: ArmCatalog, numbers: Ints, by_features: bool) -> _Index:
     """Return ids by content.
 
     Arms with these features are used before arms that had them in an older version.
@@ -75,7 +75,7 @@ def _index(arms: KnownArms, numbers: Ints, by_features: bool) -> _Index:
     vectors = arms.vectors(rows) if by_features else np.zeros((len(rows), 0))
     index: _Index = {}
     for row, vector in zip(rows.tolist(), vectors, strict=True):
-        arm = arms.shown(row)
+        arm = arms.arm_at(row)
         index.setdefault(_key((arm.payload, arm.context), vector), []).append(arm.id)
     for ids in index.values():
         ids.reverse()

@@ -15,6 +15,7 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
+from duelist.core.serialization import from_plain, to_plain
 from duelist.study.formats.files import is_table
 from duelist.study.imports.items.column_mapping import TARGETS, FileColumn, is_recognized_by_name, map_columns
 from duelist.study.imports.items.media import MediaFiles, media_kind
@@ -31,7 +32,6 @@ from duelist.study.imports.items.planned_items import (
 from duelist.study.imports.items.sheet import read_sheet
 from duelist.study.imports.notes import Note
 from duelist.study.items.features import FEATURE_KINDS, Recipe, Vectors, apply_recipe, fit_recipe
-from duelist.study.serialization import from_plain, plain
 
 PREVIEWED: Final = 20
 MANY_ITEMS: Final = 200
@@ -74,13 +74,13 @@ class ItemPlan:
             "kind": self.kind,
             "rows": len(self.items),
             "encoding": self.encoding,
-            "columns": plain(self.columns),
+            "columns": to_plain(self.columns),
             "items": [
                 {"id": item.id, "payload": item.payload, "context": item.context} for item in self.items[:PREVIEWED]
             ],
             "contexts": len({item.context for item in self.items} - {None}),
             "features": self._feature_choices(),
-            "options": plain(self.options),
+            "options": to_plain(self.options),
             "settings": dict(self.settings),
             "notes": [note.to_dict() for note in self.notes],
         }
@@ -111,7 +111,7 @@ class ItemPlan:
 
         `from_dict` returns the same plan, as long as its media files are in place.
         """
-        described: dict[str, Any] = plain(self)
+        described: dict[str, Any] = to_plain(self)
         return described
 
     @staticmethod

@@ -7,13 +7,13 @@ from typing import Any
 
 from duelist.core.errors import InvalidInput
 from duelist.policies import Policy
-from duelist.study.asking.ask import Known
+from duelist.study.cache import StudyCache
 from duelist.study.errors import unknown_arm
 from duelist.study.formats import Comparison
 from duelist.study.records import ChosenBy
 from duelist.study.replay import learn
-from duelist.study.storage import ContextRow, DetailRow, DuelRow, Lesson, Transaction, VoteRow
-from duelist.study.times import microseconds
+from duelist.study.storage import ContextRow, DetailRow, DuelRow, TrainingVote, Transaction, VoteRow
+from duelist.study.storage.encoding import to_microseconds
 from duelist.study.validation import checked_text
 
 
@@ -33,38 +33,38 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
             raise unknown_arm(arm)
 
 
-def append_votes(tx: Transaction, known: Known, votes: list[Comparison], now: int, batch: int) -> None:
+def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], now: int, batch: int) -> None:
     """Append checked votes, each with its own duel.
 
     `now` is the time of asking where it is unknown, and `batch` the number of the import. The policy places each vote
     after those before it, so that imported votes teach as if they had been asked for.
     """
-    policy = known.fold.follow(tx, known.arms)
+    policy = cache.replay.refresh(tx, cache.arms)
     before = tx.counters.n_votes
     duels: list[DuelRow] = []
     rows: list[VoteRow] = []
     for vote in votes:
-        duel, row = _rows(tx, known, policy, vote, now, batch)
-        if known.fold.counts(row.rater, row.criterion):
-            learn(policy, _lesson(duel, row), known.arms)
+        duel, row = _rows(tx, cache, policy, vote, now, batch)
+        if cache.replay.learns(row.rater, row.criterion):
+            learn(policy, _training_vote(duel, row), cache.arms)
         duels.append(duel)
         rows.append(row)
         tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
     tx.add_duels(duels)
     tx.add_votes(rows)
-    tx.add_details(_details(tx, known, votes, duels))
-    known.fold.learned_until(tx.counters.n_votes)
-    known.fold.keep(tx, known.arms, before)
+    tx.add_details(_details(tx, cache, votes, duels))
+    cache.replay.mark_learned(tx.counters.n_votes)
+    cache.replay.store_snapshot(tx, cache.arms, before)
 
 
 def _rows(
-    tx: Transaction, known: Known, policy: Policy, vote: Comparison, now: int, batch: int
+    tx: Transaction, cache: StudyCache, policy: Policy, vote: Comparison, now: int, batch: int
 ) -> tuple[DuelRow, VoteRow]:
     """Return the duel and the row of the log of one vote."""
-    arms = known.arms
+    arms = cache.arms
     first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
-    layer, share = policy.assign_layer(arms.compared(first, second))
-    time = None if vote.voted_at is None else microseconds(vote.voted_at)
+    layer, share = policy.assign_layer(arms.difference(first, second))
+    time = None if vote.voted_at is None else to_microseconds(vote.voted_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=first,
@@ -97,13 +97,13 @@ def _rows(
     return duel, row
 
 
-def _lesson(duel: DuelRow, row: VoteRow) -> Lesson:
-    return Lesson(
+def _training_vote(duel: DuelRow, row: VoteRow) -> TrainingVote:
+    return TrainingVote(
         row.sequence, row.root, row.outcome, duel.first_row, duel.second_row, duel.layer, duel.share, row.criterion
     )
 
 
-def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
+def _details(tx: Transaction, cache: StudyCache, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
     """Return what votes say besides the payloads of their arms and contexts.
 
     Contexts that are new to the study get their prompts.
@@ -117,14 +117,14 @@ def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list
     if fresh:
         tx.counters.arms_revision += 1
         tx.put_contexts([ContextRow(name, prompt, tx.counters.arms_revision) for name, prompt in fresh.items()])
-        known.arms.follow(tx)
+        cache.arms.refresh(tx)
     known_prompts = fresh | stored
     rows = []
     for vote, duel in zip(votes, duels, strict=True):
         given = {
             "prompt": (vote.prompt, None if vote.context is None else known_prompts.get(vote.context)),
-            "first": (vote.payload_first, known.arms.payload(known.arms.owner(duel.first_row))),
-            "second": (vote.payload_second, known.arms.payload(known.arms.owner(duel.second_row))),
+            "first": (vote.payload_first, cache.arms.payload(cache.arms.number_at(duel.first_row))),
+            "second": (vote.payload_second, cache.arms.payload(cache.arms.number_at(duel.second_row))),
             "extra": (dict(vote.extra) or None, None),
         }
         body = {
@@ -135,7 +135,7 @@ def _details(tx: Transaction, known: Known, votes: list[Comparison], duels: list
     return rows
 
 
-def append_revisions(tx: Transaction, known: Known, revisions: Mapping[int, Comparison]) -> None:
+def append_revisions(tx: Transaction, cache: StudyCache, revisions: Mapping[int, Comparison]) -> None:
     """Append rows that revise or undo rows of the log, by their numbers."""
     before = tx.counters.n_votes
     rows: list[VoteRow] = []
@@ -145,7 +145,7 @@ def append_revisions(tx: Transaction, known: Known, revisions: Mapping[int, Comp
             old._replace(
                 sequence=before + len(rows) + 1,
                 outcome=vote.outcome,
-                voted_at=None if vote.voted_at is None else microseconds(vote.voted_at),
+                voted_at=None if vote.voted_at is None else to_microseconds(vote.voted_at),
                 source=vote.source,
                 response_seconds=vote.response_seconds,
                 late=vote.late,
@@ -158,4 +158,4 @@ def append_revisions(tx: Transaction, known: Known, revisions: Mapping[int, Comp
     oldest = min(row.root for row in rows)
     outdated = [sequence for sequence in tx.snapshot_sequences() if sequence >= oldest]
     tx.drop_snapshots(outdated)
-    known.fold.keep(tx, known.arms, before, anyway=bool(outdated))
+    cache.replay.store_snapshot(tx, cache.arms, before, force=bool(outdated))

@@ -22,10 +22,10 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from duelist.study.formats import Comparison
-from duelist.study.items.catalog import KnownArms
+from duelist.study.items.catalog import ArmCatalog
 from duelist.study.records import Outcome
 from duelist.study.storage import DuelRow, Transaction, VoteRow
-from duelist.study.times import microseconds
+from duelist.study.storage.encoding import to_microseconds
 
 CHUNK: Final = 4096
 Fingerprint = bytes
@@ -47,7 +47,7 @@ def vote_fingerprint(
 
 def row_fingerprint(row: Comparison) -> Fingerprint:
     """Return the fingerprint of a row of a file."""
-    time = None if row.voted_at is None else microseconds(row.voted_at)
+    time = None if row.voted_at is None else to_microseconds(row.voted_at)
     return vote_fingerprint(row.first, row.second, row.outcome, row.rater, row.context, row.criterion, time)
 
 
@@ -131,26 +131,26 @@ class LogIndex:
     untimed: dict[int, list[Fingerprint]] = field(default_factory=dict)
     """The votes without times that each import appended."""
 
-    def update(self, tx: Transaction, arms: KnownArms) -> None:
+    def update(self, tx: Transaction, arms: ArmCatalog) -> None:
         """Read the new rows of the log."""
         for vote, duel in read_log(tx, self.sequence, tx.counters.n_votes):
             self._add(vote, duel, arms)
         self.sequence = tx.counters.n_votes
 
-    def _add(self, vote: VoteRow, duel: DuelRow, arms: KnownArms) -> None:
+    def _add(self, vote: VoteRow, duel: DuelRow, arms: ArmCatalog) -> None:
         if vote.revises is not None:
             self.roots[vote.sequence] = vote.root
             self.latest[vote.root] = (vote.sequence, vote.outcome)
         if vote.outcome is None:
             return
-        first, second = (arms.id_of(arms.owner(row)) for row in (duel.first_row, duel.second_row))
+        first, second = (arms.id_of(arms.number_at(row)) for row in (duel.first_row, duel.second_row))
         identity = (first, second, vote.outcome, vote.rater, duel.context, vote.criterion)
         if vote.voted_at is not None:
             self.timed.setdefault(vote_fingerprint(*identity, vote.voted_at), []).append(vote.sequence)
         else:
             self.untimed.setdefault(vote.batch or 0, []).append(vote_fingerprint(*identity, None))
 
-    def is_current(self, tx: Transaction, arms: KnownArms, scan: FileScan) -> bool:
+    def is_current(self, tx: Transaction, arms: ArmCatalog, scan: FileScan) -> bool:
         """Read new rows of the log, and return whether the same votes are new."""
         before = self.sequence, len(self.untimed), len(self.latest)
         self.update(tx, arms)

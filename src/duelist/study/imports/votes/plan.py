@@ -19,12 +19,12 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.errors import InvalidInput
+from duelist.core.serialization import from_plain, to_plain
 from duelist.study.formats import Comparison, context_id, detect_format, get_format, read
 from duelist.study.imports.votes.deduplication import FileScan, LogUpdate, row_fingerprint
-from duelist.study.items.catalog import MOST_OWN
+from duelist.study.items.catalog import MAX_INDICATORS
 from duelist.study.items.editing import Described
-from duelist.study.serialization import from_plain, plain
-from duelist.study.storage.vectors import Vectors
+from duelist.study.storage.encoding import Vectors
 from duelist.study.validation import checked_text
 
 PREVIEWED: Final = 20
@@ -58,12 +58,12 @@ class VotePlan:
             "rows": len(scan.rows),
             "votes": len(scan.votes),
             "items": len(items),
-            "examples": plain(list(islice(self.comparisons(), PREVIEWED))),
+            "examples": to_plain(list(islice(self.comparisons(), PREVIEWED))),
         }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan for JSON; `from_dict` returns the same plan."""
-        described: dict[str, Any] = plain(self)
+        described: dict[str, Any] = to_plain(self)
         return described
 
     @staticmethod
@@ -162,7 +162,7 @@ class FileItems:
     def indicator_features(self) -> Vectors:
         """Return one feature per item, for a policy that needs features."""
         count = len(self.contexts)
-        if count > MOST_OWN:
+        if count > MAX_INDICATORS:
             raise InvalidInput(
                 f"The file compares {count} items, too many for the policy of this study, which needs one feature per "
                 "item.",

@@ -17,21 +17,19 @@ import contextlib
 import json
 import time
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import MISSING, fields
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from duelist.core.errors import DuelistError
-from duelist.study.asking.ask import Known
-from duelist.study.cache import Side
+from duelist.study.base import StudyBase
+from duelist.study.cache import StudyCache
 from duelist.study.formats import Comparison
 from duelist.study.imports.votes.append import append_revisions, append_votes, check_vote
 from duelist.study.records import ChosenBy, Outcome, Source
-from duelist.study.storage import Staged, StagedRow, Transaction
-from duelist.study.times import microseconds, moment
+from duelist.study.storage import PendingImport, StagedRow, Transaction
+from duelist.study.storage.encoding import from_microseconds, to_microseconds
 from duelist.study.validation import checked_seconds
 
 PART: Final = 256
@@ -43,7 +41,7 @@ _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "outcome": Outcome,
     "source": Source,
     "chosen_by": ChosenBy,
-    "voted_at": moment,
+    "voted_at": from_microseconds,
 }
 
 
@@ -79,7 +77,7 @@ def _to_plain(vote: Comparison) -> dict[str, Any]:
     plain["extra"] = dict(vote.extra)
     plain["response_seconds"] = checked_seconds(vote.response_seconds)
     if vote.voted_at is not None:
-        plain["voted_at"] = microseconds(vote.voted_at)
+        plain["voted_at"] = to_microseconds(vote.voted_at)
     return plain
 
 
@@ -92,42 +90,37 @@ def _from_plain(plain: dict[str, Any]) -> Comparison:
     )
 
 
-def move_part(tx: Transaction, known: Known, staged: StagedRow) -> None:
+def move_part(tx: Transaction, cache: StudyCache, staged: StagedRow) -> None:
     """Move one part of an import into the log."""
     content = json.loads(zlib.decompress(staged.body))
     if "votes" in content:
-        append_votes(tx, known, [_from_plain(plain) for plain in content["votes"]], tx.now, staged.since + 1)
+        append_votes(tx, cache, [_from_plain(plain) for plain in content["votes"]], tx.now, staged.since + 1)
     if "revisions" in content:
-        append_revisions(tx, known, {number: _from_plain(plain) for number, plain in content["revisions"]})
+        append_revisions(tx, cache, {number: _from_plain(plain) for number, plain in content["revisions"]})
     tx.drop_staged([staged.number])
 
 
-class Staging(ABC):
+class ImportStaging(StudyBase):
     """The part of `Study` that stages imports and moves them into the log."""
 
-    _writer: Side
     _next_part: tuple[int, float] | None = None
     """The part that is to move next, and since when."""
-
-    @abstractmethod
-    def _writing(self) -> AbstractContextManager[Transaction]:
-        """Begin a transaction that writes."""
 
     def _stage(self, tx: Transaction, new: PackedVotes, revisions: Mapping[int, Comparison]) -> None:
         """Accept an import while no other is staged.
 
         A small one moves into the log at once.
         """
-        known = self._writer.known
+        cache = self._write_cache
         bodies = list(new.parts)
         if revisions:
             bodies.append(_encode(revisions=[(number, _to_plain(vote)) for number, vote in revisions.items()]))
         if bodies:
-            known.fold.begin(tx, known.arms)
+            cache.replay.begin(tx, cache.arms)
         rows = [StagedRow(number, tx.counters.n_votes, body) for number, body in enumerate(bodies, start=1)]
         if new.votes <= PART:
             for row in rows:
-                move_part(tx, known, row)
+                move_part(tx, cache, row)
         else:
             tx.add_staged(rows)
 
@@ -141,16 +134,16 @@ class Staging(ABC):
         with self._writing() as tx:
             staged = tx.next_staged()
             if staged is not None:
-                move_part(tx, self._writer.known, staged)
+                move_part(tx, self._write_cache, staged)
             return staged is not None
 
-    def _resume_stalled_import(self, waiting: Staged | None) -> None:
+    def _after_writing(self, pending_import: PendingImport | None) -> None:
         """Move one part if an import has stalled."""
         now = time.monotonic()
-        if waiting is None:
+        if pending_import is None:
             self._next_part = None
-        elif self._next_part is None or self._next_part[0] != waiting.part:
-            self._next_part = waiting.part, now
+        elif self._next_part is None or self._next_part[0] != pending_import.part:
+            self._next_part = pending_import.part, now
         elif now - self._next_part[1] > STALLED_SECONDS:
             self._next_part = None
             # This caller's own write succeeded, and the next writer tries again.

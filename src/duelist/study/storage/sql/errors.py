@@ -1,4 +1,4 @@
-"""What a database complains about, in words that name the storage and the way out."""
+"""Errors of databases as errors of this library, which name the storage and say what to do."""
 
 from __future__ import annotations
 
@@ -19,33 +19,33 @@ from duelist.core.errors import (
     StorageReadOnly,
 )
 
-Advice = tuple[type[StorageError], str, str]
+Explanation = tuple[type[StorageError], str, str]
 
 _LOCKED: Final = (
     StorageLocked,
     "is being written by another process for too long",
     "Try again, or end the other writer.",
 )
-_FULL: Final = (StorageFull, "has no room left", "Free some space and repeat the call, nothing of it was written.")
+_FULL: Final = (StorageFull, "has no room left", "Free some space and repeat the call; nothing of it was written.")
 _READ_ONLY: Final = (
     StorageReadOnly,
     "cannot be written",
-    "Check who may write to the file and to its folder, or to the database.",
+    "Check the permissions of the file and its folder, or of the database.",
 )
 _CORRUPTED: Final = (
     StorageCorrupted,
     "is damaged or is not a database",
-    "Keep the file as it is, and go on with a copy of it from a backup (SQLite's .recover may save the rest).",
+    "Keep the file as it is, and continue with a copy from a backup (SQLite's .recover may save the rest).",
 )
 _LOST: Final = (
     ConnectionLost,
     "cannot be reached",
     "Check that the server runs, then repeat the call: a vote that arrived is not counted twice.",
 )
-_NO_FILE: Final = (ConnectionLost, "cannot be opened", "Check that the folder exists and may be written to.")
+_NO_FILE: Final = (ConnectionLost, "cannot be opened", "Check that the folder exists and is writable.")
 
-# By the beginnings of SQLite's names for its errors; the first that fits counts.
-_SQLITE: Final[dict[str, Advice]] = {
+# By prefixes of SQLite's error names; the first match counts.
+_SQLITE: Final[dict[str, Explanation]] = {
     "SQLITE_BUSY": _LOCKED,
     "SQLITE_LOCKED": _LOCKED,
     "SQLITE_FULL": _FULL,
@@ -57,8 +57,8 @@ _SQLITE: Final[dict[str, Advice]] = {
     "SQLITE_NOTADB": _CORRUPTED,
     "SQLITE_CANTOPEN": _NO_FILE,
 }
-# By the beginnings of PostgreSQL's codes.
-_POSTGRES: Final[dict[str, Advice]] = {
+# By prefixes of PostgreSQL's error codes.
+_POSTGRES: Final[dict[str, Explanation]] = {
     "55P03": _LOCKED,
     "40P01": _LOCKED,
     "40001": _LOCKED,
@@ -81,54 +81,54 @@ class Unreadable(Exception):
 Converted = TypeVar("Converted")
 
 
-def whole(convert: Callable[[Any], Converted]) -> Callable[[Any], Converted]:
-    """Convert a row as it comes from the database; what cannot be converted was damaged there."""
+def corrupted_if_invalid(convert: Callable[[Any], Converted]) -> Callable[[Any], Converted]:
+    """Raise `Unreadable` where a converter of rows fails: the row was damaged in the database."""
 
     @functools.wraps(convert)
     def converted(row: Any) -> Converted:
         try:
             return convert(row)
         except (TypeError, ValueError) as error:
-            raise Unreadable(f"{error}, in a row for {convert.__name__.strip('_')}") from error
+            raise Unreadable(f"{error}, in a row for {convert.__name__}") from error
 
     return converted
 
 
-def explained(error: Exception, place: str) -> StorageError:
-    """The error of SQLAlchemy or a driver, as one of ours."""
+def translated(error: Exception, storage: str) -> StorageError:
+    """Return the error of this library for one of SQLAlchemy or a driver."""
     cause = getattr(error, "orig", None) or error
-    kind, problem, hint = _advice(error, cause)
+    kind, problem, hint = _explain(error, cause)
     reason = str(cause).strip().splitlines()
-    return kind(f"Storage {place} {problem} ({reason[0] if reason else type(cause).__name__}).", hint)
+    return kind(f"Storage {storage} {problem} ({reason[0] if reason else type(cause).__name__}).", hint)
 
 
-def _advice(error: Exception, cause: BaseException) -> Advice:
+def _explain(error: Exception, cause: BaseException) -> Explanation:
     if isinstance(error, sa.exc.TimeoutError):
         return _LOCKED
     if getattr(error, "connection_invalidated", False):
         return _LOST
     name = str(getattr(cause, "sqlite_errorname", None) or "")
     code = str(getattr(cause, "sqlstate", None) or "")
-    for known, given in ((_SQLITE, name), (_POSTGRES, code)):
-        for start, advice in known.items():
-            if given.startswith(start):
-                return advice
+    for table, found in ((_SQLITE, name), (_POSTGRES, code)):
+        for prefix, explanation in table.items():
+            if found.startswith(prefix):
+                return explanation
     if name == "SQLITE_ERROR" and str(cause).startswith("no such"):
         return _CORRUPTED  # a table or a column that every file of this schema has
     if isinstance(cause, sqlite3.Error) and not name:
-        return _CORRUPTED  # Python could not read what SQLite gave it
+        return _CORRUPTED  # Python could not read what SQLite returned
     if isinstance(error, sa.exc.OperationalError) and not name and not code:
-        return _LOST  # the driver of PostgreSQL has no code where there was no answer
+        return _LOST  # PostgreSQL's driver has no code if the server did not answer
     return StorageError, "refused the call", "Nothing of it was written."
 
 
 @contextmanager
-def explaining(place: str) -> Iterator[None]:
-    """Turn errors of the database inside the block into ours."""
+def translating_errors(storage: str) -> Iterator[None]:
+    """Raise errors of the database inside the block as errors of this library."""
     try:
         yield
-    except (Unreadable, UnicodeDecodeError) as error:  # the latter where SQLite's own message quotes what is damaged
+    except (Unreadable, UnicodeDecodeError) as error:  # SQLite's own message may quote undecodable data
         _, problem, hint = _CORRUPTED
-        raise StorageCorrupted(f"Storage {place} {problem} ({error}).", hint) from error
+        raise StorageCorrupted(f"Storage {storage} {problem} ({error}).", hint) from error
     except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
-        raise explained(error, place) from error
+        raise translated(error, storage) from error

@@ -1,4 +1,4 @@
-"""Bringing a database to the newest schema, with the migrations that come with the package."""
+"""Migrate a database to the newest schema, with the migrations of the package."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def migration_config(connection: sa.Connection | None = None) -> Config:
-    """What Alembic wants to know; it needs no file."""
-    from alembic.config import Config  # takes longer to load than a study to open, and is needed when a schema changes
+    """Return the configuration of Alembic, which needs no file."""
+    from alembic.config import Config  # slow to import, and only needed when a schema changes
 
     config = Config()
     folder = str(Path(migrations.__file__).parent)
@@ -26,7 +26,7 @@ def migration_config(connection: sa.Connection | None = None) -> Config:
 
 
 def migrate(connection: sa.Connection) -> None:
-    """Run the migrations that are missing, inside the transaction of `connection`."""
+    """Run the missing migrations inside the transaction of `connection`."""
     from alembic import command
 
     command.upgrade(migration_config(connection), "head")

@@ -1,7 +1,7 @@
-"""The statements of a study, built once, so that SQLAlchemy compiles each of them only once.
+"""The SQL statements of a study, built once so that SQLAlchemy compiles each of them once.
 
-Where few rows are wanted in order, they are sorted by whoever reads them: asked for an order, SQLite may rather walk
-through the whole study in that order than find the few by their index.
+Statements that find a few rows do not order them; their readers sort. Asked for an order, SQLite may walk through the whole study in
+that order instead of finding the rows by their index.
 """
 
 from __future__ import annotations
@@ -9,46 +9,68 @@ from __future__ import annotations
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy import bindparam as given
+from sqlalchemy import bindparam
 
 from duelist.study.records import DuelKind
-from duelist.study.storage.base import LeaseState
-from duelist.study.storage.sql.tables import arms, duels, features, leases, raters, snapshots, staged, studies, votes
+from duelist.study.storage.rows import LeaseState, TokenRow
+from duelist.study.storage.sql.tables import (
+    arms,
+    contexts,
+    details,
+    duels,
+    features,
+    leases,
+    media,
+    raters,
+    snapshots,
+    staged,
+    studies,
+    tokens,
+    votes,
+)
 
 COUNTERS: Final = (
     "n_arms", "n_rows", "n_duels", "n_votes", "arms_revision", "dim", "last_voted_at", "revision", "counting_revision",
 )  # fmt: skip
 
-_study = given("study", type_=sa.BigInteger)
-_since = given("since", type_=sa.BigInteger)
-_until = given("until", type_=sa.BigInteger)
+_study = bindparam("study", type_=sa.BigInteger)
+_since = bindparam("since", type_=sa.BigInteger)
+_after = bindparam("after", type_=sa.BigInteger)
+_until = bindparam("until", type_=sa.BigInteger)
+_rater: Any = bindparam("rater_name")
 
 
 def _columns(table: sa.Table) -> list[sa.Column[Any]]:
-    """Every column but the study's id: the fields of the row, in their order."""
+    """Return every column but the study's id: the fields of a row, in their order."""
     return [column for column in table.c if column.name != "study_id"]
 
 
-_counted: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
-_waiting_for: Final = tuple(
+def _between(table: sa.Table, key: sa.Column[Any]) -> sa.Select[Any]:
+    return sa.select(*_columns(table)).where(table.c.study_id == _study, key > _after, key <= _until)
+
+
+# -- studies -----------------------------------------------------------------------------
+
+_counters: Final = sa.select(*(studies.c[name] for name in COUNTERS)).where(studies.c.id == _study)
+_pending_import: Final = tuple(
     sa.select(column).where(staged.c.study_id == _study).order_by(staged.c.number).limit(1).scalar_subquery()
     for column in (staged.c.number, staged.c.since)
 )
 
 
-def count(now: sa.ColumnElement[Any] | None = None, lock: bool = False) -> sa.Select[Any]:
-    """The counters of a study, its next staged part, and the time if the database tells it; with a lock on its row, if one is wanted.
+def begin(now: sa.ColumnElement[Any] | None = None, lock: bool = False) -> sa.Select[Any]:
+    """Return the first statement of a transaction: counters, pending import and, if `now` is given, the database's time.
 
-    What is beside the counters is looked at when the lock is there.
+    With `lock` it locks the study's row, and reads the rest when it has the lock.
     """
-    row = (_counted.with_for_update() if lock else _counted).cte("counted")
-    return sa.select(*row.c, *(column.label(None) for column in _waiting_for), sa.null() if now is None else now)
+    row = (_counters.with_for_update() if lock else _counters).cte("counted")
+    return sa.select(*row.c, *(column.label(None) for column in _pending_import), sa.null() if now is None else now)
 
 
-COUNT: Final = count()
-COUNT_AND_LOCK: Final = count(lock=True)
+BEGIN: Final = begin()
+BEGIN_AND_LOCK: Final = begin(lock=True)
 SAVE_COUNTERS: Final = (
-    sa.update(studies).where(studies.c.id == _study).values({name: given("new_" + name) for name in COUNTERS})
+    sa.update(studies).where(studies.c.id == _study).values({name: bindparam("new_" + name) for name in COUNTERS})
 )
 STUDIES: Final = sa.select(
     studies.c.id,
@@ -58,62 +80,104 @@ STUDIES: Final = sa.select(
     studies.c.state,
     *(studies.c[name] for name in COUNTERS),
 ).order_by(studies.c.created_at, studies.c.id)
-STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == given("name"))
+STUDY: Final = STUDIES.where(studies.c.id == _study)
+STUDY_BY_NAME: Final = STUDIES.where(studies.c.name == bindparam("name"))
 ADD_STUDY: Final = sa.insert(studies).returning(studies.c.id)
+PUT_STUDY: Final = (
+    sa.update(studies)
+    .where(studies.c.id == _study)
+    .values(name=bindparam("new_name"), settings=bindparam("new_settings"), state=bindparam("new_state"))
+)
+
+# -- raters ------------------------------------------------------------------------------
+
+RATERS: Final = sa.select(*_columns(raters)).where(raters.c.study_id == _study)
+DROP_RATER: Final = sa.delete(raters).where(raters.c.study_id == _study, raters.c.name == _rater)
+ADD_RATER: Final = sa.insert(raters)
+RENAME_RATER: Final = (
+    sa.update(votes)
+    .where(votes.c.study_id == _study, votes.c.rater == _rater)
+    .values(rater=bindparam("new_name"), reason=None),
+    sa.update(leases).where(leases.c.study_id == _study, leases.c.rater == _rater).values(rater=bindparam("new_name")),
+    sa.update(raters).where(raters.c.study_id == _study, raters.c.name == _rater).values(name=bindparam("new_name")),
+)
+FIRST_VOTE: Final = sa.select(sa.func.min(votes.c.sequence)).where(votes.c.study_id == _study, votes.c.rater == _rater)
+LEASES_OF: Final = sa.select(*_columns(leases)).where(leases.c.study_id == _study, leases.c.rater == _rater)
+DUELS_OF: Final = (
+    sa.select(*_columns(duels))
+    .join(leases, sa.and_(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel))
+    .where(leases.c.study_id == _study, leases.c.rater == _rater)
+)
+
+# -- arms --------------------------------------------------------------------------------
 
 ADD_ARMS: Final = sa.insert(arms)
-ARMS_SINCE: Final = sa.select(
-    arms.c.number, arms.c.id, arms.c.payload, arms.c.context, arms.c.retired, arms.c.revision
-).where(arms.c.study_id == _study, arms.c.revision > _since)
-_THIS_ARM = sa.and_(arms.c.study_id == _study, arms.c.number == given("arm"))
-RETIRE_ARM: Final = sa.update(arms).where(_THIS_ARM).values(retired=given("now_retired"), revision=given("at"))
-TOUCH_ARM: Final = sa.update(arms).where(_THIS_ARM).values(revision=given("at"))
-
+ARMS_SINCE: Final = sa.select(*_columns(arms)).where(arms.c.study_id == _study, arms.c.revision > _since)
+_THIS_ARM = sa.and_(arms.c.study_id == _study, arms.c.number == bindparam("arm"))
+SET_RETIRED: Final = (
+    sa.update(arms).where(_THIS_ARM).values(retired=bindparam("now_retired"), revision=bindparam("new_revision"))
+)
+TOUCH_ARM: Final = sa.update(arms).where(_THIS_ARM).values(revision=bindparam("new_revision"))
 ADD_FEATURES: Final = sa.insert(features)
 FEATURES_SINCE: Final = (
     sa.select(*_columns(features))
     .where(features.c.study_id == _study, features.c.first_row >= _since)
     .order_by(features.c.first_row)
 )
+CONTEXTS_SINCE: Final = sa.select(*_columns(contexts)).where(
+    contexts.c.study_id == _study, contexts.c.revision > _since
+)
+CONTEXTS_NAMED: Final = sa.select(*_columns(contexts)).where(
+    contexts.c.study_id == _study, contexts.c.name.in_(bindparam("names", expanding=True))
+)
+DROP_CONTEXT: Final = sa.delete(contexts).where(
+    contexts.c.study_id == _study, contexts.c.name == bindparam("context_name")
+)
+ADD_CONTEXTS: Final = sa.insert(contexts)
+
+# -- duels and leases --------------------------------------------------------------------
 
 ADD_DUELS: Final = sa.insert(duels)
-DUEL: Final = sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number == given("duel"))
+DUEL: Final = sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number == bindparam("duel"))
 DUELS_SINCE: Final = (
     sa.select(*_columns(duels)).where(duels.c.study_id == _study, duels.c.number > _since).order_by(duels.c.number)
 )
+DUELS_BETWEEN: Final = _between(duels, duels.c.number)
 SIDES_SINCE: Final = sa.select(duels.c.first_row, duels.c.second_row).where(
     duels.c.study_id == _study, duels.c.number > _since
 )
 
 
 def _waiting(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Duels with room for a rater who has not told them, among the first few: looking further would take ever longer."""
+    """Select duels with free places that a rater has not voted on, among the first few: to look further takes ever longer."""
     few = (
         sa.select(*_columns(duels))
         .where(duels.c.study_id == _study, duels.c.free > 0, *conditions)
         .order_by(duels.c.free, duels.c.number)
-        .limit(given("most", type_=sa.Integer))
+        .limit(bindparam("most", type_=sa.Integer))
         .subquery("few")
     )
-    told = sa.exists().where(
+    voted = sa.exists().where(
         leases.c.study_id == _study,
         leases.c.duel == few.c.number,
-        leases.c.rater == given("rater"),
-        leases.c.state == int(LeaseState.TOLD),
+        leases.c.rater == bindparam("rater"),
+        leases.c.state == int(LeaseState.VOTED),
     )
-    return sa.select(few).where(~told).order_by(few.c.free, few.c.number)
+    return sa.select(few).where(~voted).order_by(few.c.free, few.c.number)
 
 
 WAITING_DUELS: Final = _waiting()
-WAITING_IN_CONTEXT: Final = _waiting(duels.c.context == given("within"))
+WAITING_DUELS_IN_CONTEXT: Final = _waiting(duels.c.context == bindparam("within"))
 SET_FREE: Final = (
-    sa.update(duels).where(duels.c.study_id == _study, duels.c.number == given("duel")).values(free=given("now_free"))
+    sa.update(duels)
+    .where(duels.c.study_id == _study, duels.c.number == bindparam("duel"))
+    .values(free=bindparam("now_free"))
 )
 
 LEASE: Final = sa.select(*_columns(leases)).where(
-    leases.c.study_id == _study, leases.c.duel == given("of"), leases.c.rater == given("by")
+    leases.c.study_id == _study, leases.c.duel == bindparam("duel_number"), leases.c.rater == _rater
 )
-# Of a duel only what may have changed: the rest is remembered by whoever has read it once. Looked up, as in `_lessons`.
+# Of a duel only what can change; the rest is cached. A subquery looks the duel up, as in `_training_votes`.
 OPEN_LEASES: Final = sa.select(
     leases.c.duel,
     leases.c.rater,
@@ -123,41 +187,50 @@ OPEN_LEASES: Final = sa.select(
     .where(duels.c.study_id == leases.c.study_id, duels.c.number == leases.c.duel)
     .scalar_subquery(),
 ).where(leases.c.study_id == _study, leases.c.state == int(LeaseState.OPEN))
-# The same words in SQLite and in PostgreSQL, but two constructs in SQLAlchemy.
+LEASES_BETWEEN: Final = _between(leases, leases.c.duel)
+COUNT_LEASES: Final = sa.select(sa.func.count()).where(
+    leases.c.study_id == _study, leases.c.state == bindparam("lease_state")
+)
+ADD_LEASES: Final = sa.insert(leases)
+# SQLite and PostgreSQL share this text; SQLAlchemy has a construct for each.
 PUT_LEASE: Final = sa.text(
     "INSERT INTO duelist_leases (study_id, duel, rater, state, asked_at, deadline) "
     "VALUES (:study, :duel, :rater, :state, :asked_at, :deadline) ON CONFLICT (study_id, duel, rater) "
     "DO UPDATE SET state = excluded.state, asked_at = excluded.asked_at, deadline = excluded.deadline"
 )
 
+# -- the log -----------------------------------------------------------------------------
+
 ADD_VOTES: Final = sa.insert(votes)
 VOTES_ON_DUEL: Final = sa.select(*_columns(votes)).where(
-    votes.c.study_id == _study, votes.c.duel == given("of"), votes.c.rater == given("by")
+    votes.c.study_id == _study, votes.c.duel == bindparam("duel_number"), votes.c.rater == _rater
 )
-_LEFT_OUT: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.excluded == sa.true())
 VOTES_SINCE: Final = (
     sa.select(*_columns(votes))
     .where(votes.c.study_id == _study, votes.c.sequence > _since, votes.c.sequence <= _until)
     .order_by(votes.c.sequence)
 )
-SEEN_BY: Final = (
+VOTES_BETWEEN: Final = _between(votes, votes.c.sequence)
+VOTES_OF: Final = (
     sa.select(votes.c.sequence, votes.c.duel, votes.c.outcome, votes.c.revises, duels.c.first_row, duels.c.second_row)
     .join(duels, sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel))
-    .where(votes.c.study_id == _study, votes.c.rater == given("by"), votes.c.sequence > _since)
+    .where(votes.c.study_id == _study, votes.c.rater == _rater, votes.c.sequence > _since)
 )
+COUNT_LATE_VOTES: Final = sa.select(sa.func.count()).where(votes.c.study_id == _study, votes.c.late)
+_EXCLUDED_RATERS: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.excluded == sa.true())
 
 
-def _lessons(everyone: bool, look_up: bool) -> sa.Select[Any]:
-    """What rows of the log teach: votes on normal duels, of everyone or of those who are not left out.
+def _training_votes(include_excluded: bool, look_up: bool) -> sa.Select[Any]:
+    """Select votes on normal duels, of all raters or of those who are not excluded.
 
-    `look_up` finds the duel of each row by its number, whatever the database thinks of its tables. Left to itself, PostgreSQL keeps the
-    plan that it made when they were nearly empty, which then looks at every duel for each row, until its next ANALYZE.
+    `look_up` makes the database find the duel of each vote by its number. PostgreSQL otherwise keeps a plan that it made when the tables
+    were nearly empty, and scans all duels for each vote until its next ANALYZE.
     """
     asked: Any = duels
     of_vote = sa.and_(duels.c.study_id == votes.c.study_id, duels.c.number == votes.c.duel)
-    if look_up:  # a subquery with an offset stays one
+    if look_up:  # PostgreSQL does not flatten a subquery that has an offset
         asked = sa.select(duels).where(of_vote).offset(sa.literal_column("0")).lateral("asked")
-    kept = sa.select(
+    found = sa.select(
         votes.c.sequence,
         votes.c.root,
         votes.c.outcome,
@@ -168,28 +241,30 @@ def _lessons(everyone: bool, look_up: bool) -> sa.Select[Any]:
         votes.c.criterion,
         votes.c.rater,
     )
-    kept = kept.select_from(votes.join(asked, sa.true() if look_up else of_vote)).where(
+    found = found.select_from(votes.join(asked, sa.true() if look_up else of_vote)).where(
         votes.c.study_id == _study,
         votes.c.sequence > _since,
         votes.c.sequence <= _until,
         asked.c.kind == DuelKind.NORMAL.value,
     )
-    if not everyone:
-        kept = kept.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_LEFT_OUT))
-    return kept.order_by(votes.c.sequence)
+    if not include_excluded:
+        found = found.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_EXCLUDED_RATERS))
+    return found.order_by(votes.c.sequence)
 
 
-LESSONS_SINCE: Final = {
-    (database, everyone): _lessons(everyone, look_up=database == "postgresql")
+TRAINING_VOTES_SINCE: Final = {
+    (database, include_excluded): _training_votes(include_excluded, look_up=database == "postgresql")
     for database in ("sqlite", "postgresql")
-    for everyone in (False, True)
+    for include_excluded in (False, True)
 }
-"""By the name of the database, and by whether votes of raters who are left out count."""
+"""By the name of the database, and by whether votes of excluded raters are included."""
+
+# -- snapshots ---------------------------------------------------------------------------
 
 PUT_SNAPSHOT: Final = sa.insert(snapshots)
 SNAPSHOT_BEFORE: Final = (
     sa.select(snapshots.c.sequence, snapshots.c.body)
-    .where(snapshots.c.study_id == _study, snapshots.c.sequence < given("before"))
+    .where(snapshots.c.study_id == _study, snapshots.c.sequence < bindparam("before"))
     .order_by(snapshots.c.sequence.desc())
     .limit(1)
 )
@@ -197,5 +272,36 @@ SNAPSHOT_SEQUENCES: Final = (
     sa.select(snapshots.c.sequence).where(snapshots.c.study_id == _study).order_by(snapshots.c.sequence)
 )
 DROP_SNAPSHOT: Final = sa.delete(snapshots).where(
-    snapshots.c.study_id == _study, snapshots.c.sequence == given("unwanted")
+    snapshots.c.study_id == _study, snapshots.c.sequence == bindparam("unwanted")
 )
+
+# -- imports -----------------------------------------------------------------------------
+
+DETAILS_BETWEEN: Final = _between(details, details.c.duel)
+DETAILS_OF: Final = sa.select(*_columns(details)).where(
+    details.c.study_id == _study,
+    details.c.duel.in_(sa.select(votes.c.duel).where(votes.c.study_id == _study, votes.c.rater == _rater)),
+)
+ADD_DETAILS: Final = sa.insert(details)
+DROP_DETAILS: Final = sa.delete(details).where(details.c.study_id == _study, details.c.duel == bindparam("duel_number"))
+STAGED: Final = sa.select(*_columns(staged)).where(staged.c.study_id == _study)
+NEXT_STAGED: Final = STAGED.order_by(staged.c.number).limit(1)
+ADD_STAGED: Final = sa.insert(staged)
+DROP_STAGED: Final = sa.delete(staged).where(staged.c.study_id == _study, staged.c.number == bindparam("unwanted"))
+
+# -- media and tokens --------------------------------------------------------------------
+
+MEDIA_KEYS: Final = sa.select(media.c.key).where(media.c.study_id == _study)
+MEDIA: Final = sa.select(*_columns(media)).where(media.c.study_id == _study, media.c.key == bindparam("media_key"))
+ADD_MEDIA: Final = sa.insert(media)
+
+ADD_TOKEN: Final = sa.insert(tokens)
+TOKENS: Final = sa.select(*(tokens.c[name] for name in TokenRow._fields))
+TOKEN_BY_HASH: Final = TOKENS.where(tokens.c.hash == bindparam("digest"))
+TOKEN_ID: Final = sa.select(tokens.c.id).where(tokens.c.id == bindparam("token_id"))
+REVOKE_TOKEN: Final = (
+    sa.update(tokens)
+    .where(tokens.c.id == bindparam("token_id"), tokens.c.revoked_at.is_(None))
+    .values(revoked_at=bindparam("now"))
+)
+DROP_TOKENS_OF: Final = sa.delete(tokens).where(tokens.c.study_id == _study, tokens.c.rater == _rater)

@@ -1,7 +1,7 @@
-"""The tables of a study, as the newest migration leaves them.
+"""The tables, as the newest migration leaves them.
 
-Times are whole microseconds since 1970, UTC: exact, ordered, and the same in every database. Counters lie in the row
-of the study, which every writer locks first; so numbers are dense and no two writers meet anywhere else.
+Times are whole microseconds since 1970 UTC: exact, ordered, and equal in every database. Counters are in the row of their
+study, which every writer locks first; so numbers are dense, and writers conflict nowhere else.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ VERSION_TABLE: Final = "duelist_version"
 
 metadata = sa.MetaData()
 
-# SQLite's own integer key must be INTEGER to be assigned by itself.
+# SQLite assigns keys itself only if their type is INTEGER.
 _Id = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
@@ -84,7 +84,7 @@ arms = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# Features are only ever added: a new version of an arm is a new row, many rows lie in one chunk.
+# Features are only added: a new version of an arm is a new row, and many rows share a chunk.
 features = sa.Table(
     "duelist_features",
     metadata,
@@ -145,7 +145,7 @@ votes = sa.Table(
     sa.Column("revises", sa.BigInteger),
     sa.Column("root", sa.BigInteger, nullable=False),
     sa.Column("reason", sa.Text),
-    # Empty for the study's only question: of empty texts one is like another, of NULLs none.
+    # Empty where the study has no criteria: NULLs would never be equal in the unique index.
     sa.Column("criterion", sa.Text, nullable=False),
     sa.Column("batch", sa.BigInteger),
     sa.Index("duelist_votes_by_duel", "study_id", "duel", "rater", "sequence"),
@@ -153,7 +153,7 @@ votes = sa.Table(
     sqlite_with_rowid=False,
 )
 
-# What the transactions promise, the database holds as well: one first vote of a rater on a duel and criterion.
+# The database also enforces that a rater has one first vote per duel and criterion.
 sa.Index(
     "duelist_votes_once",
     votes.c.study_id,
@@ -165,7 +165,7 @@ sa.Index(
     postgresql_where=votes.c.revises.is_(None),
 )
 
-# What a file knew of a duel and no other row has; in a table of its own, so that no reading loads long texts.
+# What imported files said about duels and no other row has; separate, so that analyses do not load long texts.
 details = sa.Table(
     "duelist_details",
     metadata,
@@ -174,7 +174,7 @@ details = sa.Table(
     sa.Column("body", sa.Text, nullable=False),
 )
 
-# Votes of an import that was accepted and goes into the log little by little; `since` is the row of the log it began after.
+# Parts of an accepted import that are not in the log yet; `since` is the row of the log that it began after.
 staged = sa.Table(
     "duelist_staged",
     metadata,
@@ -192,7 +192,7 @@ snapshots = sa.Table(
     sa.Column("body", sa.LargeBinary, nullable=False),
 )
 
-# Who may do what. A token itself is never kept, only its hash; without a study it is one of all studies.
+# Tokens are stored as hashes. A token without a study is valid for all studies.
 tokens = sa.Table(
     "duelist_tokens",
     metadata,
@@ -208,7 +208,7 @@ tokens = sa.Table(
     sa.Index("duelist_tokens_by_study", "study_id", "rater"),
 )
 
-# Images, sounds and films that raters are shown, known by what they are: a key is made from the content.
+# Images, audio and video shown to raters; a key is a hash of the content.
 media = sa.Table(
     "duelist_media",
     metadata,
@@ -220,4 +220,4 @@ media = sa.Table(
 )
 
 CHILDREN: Final = (media, tokens, snapshots, staged, details, votes, leases, duels, features, arms, contexts, raters)
-"""Everything that belongs to a study, in an order in which it can be deleted."""
+"""The tables of a study's parts, in an order in which they can be deleted."""

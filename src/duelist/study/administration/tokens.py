@@ -1,11 +1,10 @@
-"""Who may do what with the studies of a storage: tokens, each with a scope, in one study or in all.
+"""Access tokens for the studies of a storage, each with a scope, for one study or for all.
 
-A token is shown once, when it is made; the storage keeps its hash. It has 256 bits by chance, so a fast hash is enough: there is
-nothing to guess.
+A token is shown once, when it is created; the storage has only its hash. Its 256 random bits cannot be guessed, so a fast hash is enough.
 
-    made = create_token(storage, Scope.RATER, study=study.id, rater="ana")
-    made.secret                         # to be sent to ana
-    find_token(storage, made.secret)    # what it allows, None if nothing
+    created = create_token(storage, Scope.RATER, study=study.id, rater="ana")
+    created.secret                         # send it to ana
+    find_token(storage, created.secret)    # the token, None if it is not valid
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from typing import Final
 
 from duelist.core.errors import InvalidInput, UnknownToken
 from duelist.study.storage import Storage, TokenRow
-from duelist.study.times import moment
+from duelist.study.storage.encoding import from_microseconds
 from duelist.study.validation import checked_rater, checked_text, one_of
 
 PREFIX: Final = "duelist_"
-"""What every token begins with, so that those who look for leaked secrets find it."""
+"""The prefix of every token, so that scanners for leaked secrets find it."""
 _DAY: Final = 86_400 * 1_000_000
-_MOST_DAYS: Final = 36_500
+_MAX_DAYS: Final = 36_500
 
 
 class Scope(StrEnum):
-    """ADMIN does everything; READER looks at everything; RATER answers, in one study and under one name."""
+    """ADMIN may do everything, READER may read everything, RATER may vote in one study under one name."""
 
     ADMIN = "admin"
     READER = "reader"
@@ -39,7 +38,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token. `study` is the id of the only study that it is for, None for all of them."""
+    """A token without its secret; `study` is the id of its study, None for all studies."""
 
     id: str
     scope: Scope
@@ -51,19 +50,19 @@ class Token:
     revoked: bool = False
 
     def is_valid(self, now: float | None = None) -> bool:
-        """Whether it opens anything at this moment."""
+        """Whether the token is neither revoked nor expired."""
         at = time.time() if now is None else now
         return not self.revoked and (self.expires_at is None or at < self.expires_at.timestamp())
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token that was just made; nobody can find out its secret later."""
+    """A new token with its secret, which cannot be recovered later."""
 
     token: Token
     secret: str
 
-    def __repr__(self) -> str:  # a secret has no business in a log
+    def __repr__(self) -> str:  # keeps the secret out of logs
         return f"NewToken({self.token!r}, secret=...)"
 
 
@@ -75,22 +74,22 @@ def create_token(
     label: str | None = None,
     days: float | None = None,
 ) -> NewToken:
-    """A new token.
+    """Create a token.
 
     Parameters
     ----------
     storage
-        Where it is kept.
+        Where the token is stored.
     scope
         "admin", "reader" or "rater".
     study
-        The id of the only study it is for; a rater's is always for one.
+        The id of the study that it is for, None for all; a rater's token is always for one study.
     rater
-        The name under which a rater's token votes.
+        The name of the rater, for a rater's token.
     label
-        What it is for, in the owner's words.
+        A note on what it is for.
     days
-        After so many it is refused; None for never.
+        How long it is valid; None: forever.
     """
     scope = one_of(Scope, "scope", scope)
     if (scope is Scope.RATER) != (rater is not None) or (scope is Scope.RATER and study is None):
@@ -103,9 +102,9 @@ def create_token(
         checked_rater(rater)
     if label is not None:
         checked_text("label", label)
-    if days is not None and (isinstance(days, bool) or not 0 < days <= _MOST_DAYS):
+    if days is not None and (isinstance(days, bool) or not 0 < days <= _MAX_DAYS):
         raise InvalidInput(
-            f"days is {days!r}.", f"Give a number of days up to {_MOST_DAYS}, or leave it out.", field="days"
+            f"days is {days!r}.", f"Give a number of days up to {_MAX_DAYS}, or leave it out.", field="days"
         )
     secret = PREFIX + secrets.token_urlsafe(32)
     now = round(time.time() * 1e6)
@@ -116,19 +115,19 @@ def create_token(
 
 
 def find_token(storage: Storage, secret: str) -> Token | None:
-    """What a token allows at this moment; None if it was never made, was revoked, or has expired."""
+    """Return the valid token with that secret, None if there is none."""
     row = storage.find_token(token_hash(secret))
     token = None if row is None else _token(row)
     return token if token is not None and token.is_valid() else None
 
 
 def list_tokens(storage: Storage, study: int | None = None) -> list[Token]:
-    """All tokens, oldest first; or those of one study."""
+    """Return all tokens, or those of one study, oldest first."""
     return [_token(row) for row in storage.tokens() if study is None or row.study_id == study]
 
 
 def revoke_token(storage: Storage, token_id: str) -> None:
-    """Refuse a token from now on."""
+    """Revoke a token."""
     if not storage.revoke_token(token_id, round(time.time() * 1e6)):
         raise UnknownToken(
             f"There is no token of the id {token_id!r}.", "`list_tokens` lists the tokens.", code="unknown_token.id"
@@ -136,11 +135,20 @@ def revoke_token(storage: Storage, token_id: str) -> None:
 
 
 def token_hash(secret: str) -> str:
-    """What is kept of a token."""
+    """Return the hash of a token, which the storage has in its place."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _token(row: TokenRow) -> Token:
-    expires = None if row.expires_at is None else moment(row.expires_at)
+    expires = None if row.expires_at is None else from_microseconds(row.expires_at)
     revoked = row.revoked_at is not None
-    return Token(row.id, Scope(row.scope), row.study_id, row.rater, row.label, moment(row.created_at), expires, revoked)
+    return Token(
+        row.id,
+        Scope(row.scope),
+        row.study_id,
+        row.rater,
+        row.label,
+        from_microseconds(row.created_at),
+        expires,
+        revoked,
+    )

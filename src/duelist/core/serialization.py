@@ -1,10 +1,9 @@
-"""Records and readings as plain JSON values, and back: what goes over the wire between a server and its clients.
+"""Conversion of dataclasses and named tuples to JSON values and back, as a server sends them and its clients read them.
 
-Dataclasses and named tuples are objects with their fields, arrays are lists, times are ISO 8601, numbers that are not finite
-are null.
+Dataclasses and named tuples are objects with their fields, arrays are lists, times are ISO 8601, and numbers that are not finite are null.
 
-    plain(study.leaderboard())                  # {"standings": [...], ...}
-    from_plain(Leaderboard, plain(board))       # the board
+    to_plain(study.leaderboard())                  # {"standings": [...], ...}
+    from_plain(Leaderboard, to_plain(board))       # the board
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from duelist.core.errors import InvalidInput
 T = TypeVar("T")
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+def to_plain(value: Any) -> Any:
+    """Return a value in the types of JSON."""
     if value is None or isinstance(value, (bool, int)):
         return value.value if isinstance(value, Enum) else value
     if isinstance(value, str):
@@ -36,22 +35,22 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return to_plain(value.tolist())
     if isinstance(value, datetime):
         return value.isoformat()
     if dataclasses.is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return {name: plain(part) for name, part in zip(value._fields, value, strict=True)}
+        return {name: to_plain(part) for name, part in zip(value._fields, value, strict=True)}
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): to_plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(part) for part in value]
-    raise InvalidInput(f"{value!r} has no plain form.", "Give records, readings, texts and numbers.")
+        return [to_plain(part) for part in value]
+    raise InvalidInput(f"{value!r} cannot be converted to JSON.", "Give records, readings, texts and numbers.")
 
 
 def from_plain(kind: type[T], value: Any) -> T:
-    """The value of that kind; fields that the kind does not have are passed over, so that a newer server can say more."""
+    """Return the value of that type; unknown fields are ignored, so that a newer server may send more."""
     return cast("T", _read(kind, value))
 
 

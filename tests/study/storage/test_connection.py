@@ -1,4 +1,4 @@
-"""Statements in the driver's words give what SQLAlchemy gives."""
+"""The driver's connection returns the rows that SQLAlchemy returns."""
 
 import numpy as np
 import pytest
@@ -7,22 +7,22 @@ import sqlalchemy as sa
 from duelist.core.errors import InvalidInput
 from duelist.policies import LocalPairUCB
 from duelist.study.storage import open_storage
-from duelist.study.storage.sql import statements as say
-from duelist.study.storage.sql.driver import Line
+from duelist.study.storage.sql import statements as sql
+from duelist.study.storage.sql.connection import DriverConnection
 from duelist.study.storage.sql.storage import SqlStorage
 from tests.study.conftest import filled
 
 
-def compared(storage: SqlStorage, statement: sa.Executable, values: dict[str, object]) -> list[tuple[object, ...]]:
-    """The rows of a statement, which are the same, and of the same types, as when SQLAlchemy is asked."""
-    with storage._begun(storage._reader) as connection:
-        line = Line(connection, storage._wordings)
-        said = [tuple(row) for row in line.all(statement, values)]
-        theirs = [tuple(row) for row in connection.execute(statement, values)]
-        assert said == theirs
-        assert [[type(value) for value in row] for row in said] == [[type(value) for value in row] for row in theirs]
-        assert line.first(statement, values) == (theirs[0] if theirs else None)
-    return said
+def checked_rows(storage: SqlStorage, statement: sa.Executable, values: dict[str, object]) -> list[tuple[object, ...]]:
+    """Return the rows of a statement after checking that values and types are those of SQLAlchemy."""
+    with storage._connected(storage._reader) as connection:
+        driver = DriverConnection(connection, storage._statements)
+        rows = [tuple(row) for row in driver.all(statement, values)]
+        expected = [tuple(row) for row in connection.execute(statement, values)]
+        assert rows == expected
+        assert [[type(value) for value in row] for row in rows] == [[type(value) for value in row] for row in expected]
+        assert driver.first(statement, values) == (expected[0] if expected else None)
+    return rows
 
 
 def test_rows_are_those_of_sqlalchemy(url: str) -> None:
@@ -33,17 +33,17 @@ def test_rows_are_those_of_sqlalchemy(url: str) -> None:
     storage = study._storage
     assert isinstance(storage, SqlStorage)
     this = {"study": study.id}
-    assert len(compared(storage, say.DUELS_SINCE, {**this, "since": 0})) > 11
-    assert len(compared(storage, say.VOTES_SINCE, {**this, "since": 0, "until": 100})) == 12
-    assert len(compared(storage, say.ARMS_SINCE, {**this, "since": 0})) == 8
-    assert len(compared(storage, say.OPEN_LEASES, this)) == 1
-    assert len(compared(storage, say.WAITING_DUELS, {**this, "rater": "cleo", "most": 5})) > 0
-    assert compared(storage, say.DUEL, {**this, "duel": 99}) == []
-    assert len(compared(storage, say.STUDY_BY_NAME, {"name": "study"})) == 1
+    assert len(checked_rows(storage, sql.DUELS_SINCE, {**this, "since": 0})) > 11
+    assert len(checked_rows(storage, sql.VOTES_SINCE, {**this, "since": 0, "until": 100})) == 12
+    assert len(checked_rows(storage, sql.ARMS_SINCE, {**this, "since": 0})) == 8
+    assert len(checked_rows(storage, sql.OPEN_LEASES, this)) == 1
+    assert len(checked_rows(storage, sql.WAITING_DUELS, {**this, "rater": "cleo", "most": 5})) > 0
+    assert checked_rows(storage, sql.DUEL, {**this, "duel": 99}) == []
+    assert len(checked_rows(storage, sql.STUDY_BY_NAME, {"name": "study"})) == 1
 
 
-def test_flags_are_true_or_false(url: str) -> None:
-    """SQLite has 0 and 1 for them."""
+def test_booleans_are_booleans(url: str) -> None:
+    """SQLite returns 0 and 1."""
     study = filled(storage=url, n_arms=8)
     for _ in range(6):
         study.tell(study.ask("ana"), "first", "ana")
@@ -52,15 +52,15 @@ def test_flags_are_true_or_false(url: str) -> None:
         assert {type(vote.late) for vote in tx.votes_since(0)} == {bool}
 
 
-def test_a_statement_is_worded_once(sqlite_url: str) -> None:
+def test_a_statement_is_compiled_once(sqlite_url: str) -> None:
     study = filled(storage=sqlite_url)
     storage = study._storage
     assert isinstance(storage, SqlStorage)
     study.tell(study.ask("ana"), "first", "ana")
-    words = storage._wordings.of(say.DUEL, {})
+    compiled = storage._statements.get(sql.DUEL, {})
     study.tell(study.ask("ana"), "second", "ana")
-    assert storage._wordings.of(say.DUEL, {}) is words
-    assert open_storage(sqlite_url)._wordings.of(say.DUEL, {"study": 1, "duel": 1}) == words  # type: ignore[attr-defined]
+    assert storage._statements.get(sql.DUEL, {}) is compiled
+    assert open_storage(sqlite_url)._statements.get(sql.DUEL, {"study": 1, "duel": 1}) == compiled  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,8 @@
-"""A study in one file: everything there is of it, from which it is made again to the bit, in whatever database.
+"""Study archives: a whole study in one file, which any storage can restore bit for bit.
 
-The file is a zip with a part for each table, JSON lines in the order of their keys, and `manifest.json`, written last: the
-format's version, the study itself, and how many lines each part has with their SHA-256. Nothing in it depends on the database
-or on when it was written, so two archives of one study are equal. It is written and read line by line; the memory it takes does
-not grow with the votes.
+The file is a zip with one member per table, as JSON lines in the order of their keys, and `manifest.json`, written last: the version of
+the format, the study, and the number of lines and SHA-256 of each member. Nothing in it depends on the database or the time of writing,
+so two archives of one study are equal. It is written and read line by line, in memory that does not grow with the votes.
 
     study.save("captions.duelist")
     restore_study("captions.duelist", "postgresql+psycopg://...")
@@ -45,28 +44,28 @@ from duelist.study.storage import (
     Transaction,
     VoteRow,
 )
-from duelist.study.storage.vectors import packed, unpacked
+from duelist.study.storage.encoding import decode_vectors, encode_vectors
 
 FORMAT: Final = "duelist study"
 VERSION: Final = 1
 _MANIFEST: Final = "manifest.json"
-_PART: Final = 2000
+_BATCH: Final = 2000
 """Rows that are read and written at a time."""
-_MOMENT: Final = (1980, 1, 1, 0, 0, 0)
-"""Every part of every archive has this time: that of writing would make equal studies differ."""
+_TIME: Final = (1980, 1, 1, 0, 0, 0)
+"""The time of every zip member; the time of writing would make archives of equal studies differ."""
 
 Line = list[Any]
 Row = TypeVar("Row")
 
 
-class Table(NamedTuple):
-    """A part of an archive: how its lines are read from a study, and written into one."""
+class ArchivedTable(NamedTuple):
+    """A member of an archive: how to read its lines from a study and write them into one."""
 
     name: str
     read: Callable[[Transaction], Iterator[Line]]
     write: Callable[[Transaction, list[Line]], None]
-    at_once: int = _PART
-    """Lines that are held in memory."""
+    batch_size: int = _BATCH
+    """Lines in memory at a time."""
 
 
 def _text(body: bytes) -> str:
@@ -77,29 +76,29 @@ def _bytes(text: str) -> bytes:
     return base64.b64decode(text, validate=True)
 
 
-# -- the tables --------------------------------------------------------------------------
+# -- tables ------------------------------------------------------------------------------
 
 
-def _in_parts(last: int, read: Callable[[int, int], list[Row]]) -> Iterator[Row]:
-    """Rows numbered from 1 to `last`, a part at a time."""
-    for start in range(0, last, _PART):
-        yield from read(start, min(start + _PART, last))
+def _in_batches(last: int, read: Callable[[int, int], list[Row]]) -> Iterator[Row]:
+    """Yield the rows numbered from 1 to `last`, read in batches."""
+    for start in range(0, last, _BATCH):
+        yield from read(start, min(start + _BATCH, last))
 
 
 def _read_features(tx: Transaction) -> Iterator[Line]:
     for chunk in tx.features_since(0):
         arms = np.ascontiguousarray(chunk.arms, "<i8").tobytes()
-        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(packed(chunk.vectors))]
+        yield [chunk.first_row, len(chunk.arms), _text(arms), _text(encode_vectors(chunk.vectors))]
 
 
 def _write_features(tx: Transaction, lines: list[Line]) -> None:
     for first_row, count, arms, vectors in lines:
         numbers = np.frombuffer(_bytes(arms), "<i8")
-        tx.add_features(FeatureChunk(first_row, numbers, unpacked(_bytes(vectors), count)))
+        tx.add_features(FeatureChunk(first_row, numbers, decode_vectors(_bytes(vectors), count)))
 
 
 def _read_duels(tx: Transaction) -> Iterator[Line]:
-    return map(list, _in_parts(tx.counters.n_duels, tx.duels_between))
+    return map(list, _in_batches(tx.counters.n_duels, tx.duels_between))
 
 
 def _duel(line: Line) -> DuelRow:
@@ -109,7 +108,7 @@ def _duel(line: Line) -> DuelRow:
 
 
 def _read_leases(tx: Transaction) -> Iterator[Line]:
-    return map(list, _in_parts(tx.counters.n_duels, tx.leases_between))
+    return map(list, _in_batches(tx.counters.n_duels, tx.leases_between))
 
 
 def _lease(line: Line) -> LeaseRow:
@@ -118,7 +117,7 @@ def _lease(line: Line) -> LeaseRow:
 
 
 def _read_votes(tx: Transaction) -> Iterator[Line]:
-    return map(list, _in_parts(tx.counters.n_votes, tx.votes_between))
+    return map(list, _in_batches(tx.counters.n_votes, tx.votes_between))
 
 
 def _vote(line: Line) -> VoteRow:
@@ -128,7 +127,7 @@ def _vote(line: Line) -> VoteRow:
 
 
 def _read_details(tx: Transaction) -> Iterator[Line]:
-    return map(list, _in_parts(tx.counters.n_duels, lambda after, until: tx.details(after + 1, until)))
+    return map(list, _in_batches(tx.counters.n_duels, tx.details_between))
 
 
 def _read_snapshots(tx: Transaction) -> Iterator[Line]:
@@ -168,33 +167,33 @@ def _write_media(tx: Transaction, lines: list[Line]) -> None:
 
 
 TABLES: Final = (
-    Table(
+    ArchivedTable(
         "arms",
         lambda tx: map(list, tx.arms_since(-1)),
         lambda tx, lines: tx.add_arms([ArmRow(*line) for line in lines]),
     ),
-    Table(
+    ArchivedTable(
         "contexts",
         lambda tx: map(list, tx.contexts_since(-1)),
         lambda tx, lines: tx.put_contexts([ContextRow(*line) for line in lines]),
     ),
-    Table("features", _read_features, _write_features),
-    Table("raters", lambda tx: map(list, tx.raters()), _write_raters),
-    Table("duels", _read_duels, lambda tx, lines: tx.add_duels([_duel(line) for line in lines])),
-    Table("leases", _read_leases, lambda tx, lines: tx.add_leases([_lease(line) for line in lines])),
-    Table("votes", _read_votes, lambda tx, lines: tx.add_votes([_vote(line) for line in lines])),
-    Table("details", _read_details, lambda tx, lines: tx.add_details([DetailRow(*line) for line in lines])),
-    Table("staged", _read_staged, _write_staged),
-    Table("snapshots", _read_snapshots, _write_snapshots),
-    Table("media", _read_media, _write_media, at_once=1),
+    ArchivedTable("features", _read_features, _write_features),
+    ArchivedTable("raters", lambda tx: map(list, tx.raters()), _write_raters),
+    ArchivedTable("duels", _read_duels, lambda tx, lines: tx.add_duels([_duel(line) for line in lines])),
+    ArchivedTable("leases", _read_leases, lambda tx, lines: tx.add_leases([_lease(line) for line in lines])),
+    ArchivedTable("votes", _read_votes, lambda tx, lines: tx.add_votes([_vote(line) for line in lines])),
+    ArchivedTable("details", _read_details, lambda tx, lines: tx.add_details([DetailRow(*line) for line in lines])),
+    ArchivedTable("staged", _read_staged, _write_staged),
+    ArchivedTable("snapshots", _read_snapshots, _write_snapshots),
+    ArchivedTable("media", _read_media, _write_media, batch_size=1),
 )
 
 
-# -- into a file -------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------
 
 
 def write_archive(tx: Transaction, path: Path) -> Path:
-    """Everything that this transaction sees of its study, in one file, all of it or none."""
+    """Write everything that a transaction sees of its study into one file, all or nothing."""
     study = tx.study()
     parts: dict[str, Any] = {}
     with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
@@ -220,7 +219,7 @@ def _digest(manifest: dict[str, Any]) -> str:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    member = zipfile.ZipInfo(name, _MOMENT)
+    member = zipfile.ZipInfo(name, _TIME)
     member.compress_type = zipfile.ZIP_DEFLATED
     return member
 
@@ -235,11 +234,11 @@ def _write_lines(part: IO[bytes], lines: Iterator[Line]) -> dict[str, Any]:
     return {"lines": count, "sha256": digest.hexdigest()}
 
 
-# -- out of a file -----------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------
 
 
 class Manifest(NamedTuple):
-    """What an archive says of itself."""
+    """The manifest of an archive."""
 
     name: str
     state: StudyState
@@ -250,60 +249,59 @@ class Manifest(NamedTuple):
 
 
 def read_manifest(path: str | Path) -> Manifest:
-    """What an archive is of: name, state, settings, and how much of everything."""
+    """Return the manifest of an archive: name, state, settings and sizes of its study."""
     with _opened(Path(path)) as archive:
         return _manifest(archive, Path(path))
 
 
 def restore_archive(path: Path, storage: Storage, name: str | None) -> str:
-    """Write the study of an archive into a storage, all of it or nothing, under its own name or another; the name it has there."""
+    """Restore an archived study into a storage, all or nothing, under its own name or another; return that name."""
     with _opened(path) as archive:
         manifest = _manifest(archive, path)
         _check_parts(archive, manifest, path)
-        there = manifest.name if name is None else name
-        with storage.restoring(there, manifest.settings, manifest.created_at) as tx, _understood(path):
+        new_name = manifest.name if name is None else name
+        with storage.restoring(new_name, manifest.settings, manifest.created_at) as tx, _reporting_damage(path):
             for table in TABLES:
                 _restore_table(archive, table, tx)
-            tx.put_study(there, manifest.settings, manifest.state)
+            tx.put_study(new_name, manifest.settings, manifest.state)
             tx.counters = manifest.counters
-    return there
+    return new_name
 
 
-def _restore_table(archive: zipfile.ZipFile, table: Table, tx: Transaction) -> None:
-    held: list[Line] = []
+def _restore_table(archive: zipfile.ZipFile, table: ArchivedTable, tx: Transaction) -> None:
+    lines: list[Line] = []
     with archive.open(f"{table.name}.jsonl") as part:
         for line in part:
-            held.append(json.loads(line))
-            if len(held) == table.at_once:
-                table.write(tx, held)
-                held = []
-    if held:
-        table.write(tx, held)
+            lines.append(json.loads(line))
+            if len(lines) == table.batch_size:
+                table.write(tx, lines)
+                lines = []
+    if lines:
+        table.write(tx, lines)
 
 
 def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
-    """Read it through once before anything is written."""
+    """Check every member before anything is written."""
     for table in TABLES:
-        said = manifest.parts.get(table.name)
-        if said is None:
-            raise InvalidArchive(f"Archive {str(path)!r} has no {table.name}.", "It is not whole, take another copy.")
+        expected = manifest.parts.get(table.name)
+        if expected is None:
+            raise InvalidArchive(f"Archive {str(path)!r} is incomplete: it has no {table.name}.", "Use another copy.")
         count, digest = 0, hashlib.sha256()
-        with _understood(path), archive.open(f"{table.name}.jsonl") as part:
+        with _reporting_damage(path), archive.open(f"{table.name}.jsonl") as part:
             for line in part:
                 digest.update(line)
                 count += 1
-        if {"lines": count, "sha256": digest.hexdigest()} != said:
+        if {"lines": count, "sha256": digest.hexdigest()} != expected:
             raise InvalidArchive(
-                f"Archive {str(path)!r} is damaged: its {table.name} are not those that were written.",
-                "Take another copy.",
+                f"Archive {str(path)!r} is damaged: the checksum of its {table.name} is wrong.", "Use another copy."
             )
 
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
-    with _understood(path):
+    with _reporting_damage(path):
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
-            raise InvalidArchive(f"{str(path)!r} is no archive of a study.", "Give an archive of a study.")
+            raise InvalidArchive(f"{str(path)!r} is not a study archive.", "Give a file that `Study.save` wrote.")
         if body["version"] != VERSION:
             raise InvalidArchive(
                 f"Archive {str(path)!r} has version {body['version']}; this release reads version {VERSION}.",
@@ -311,7 +309,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             )
         if body.pop("sha256") != _digest(body):
             raise InvalidArchive(
-                f"Archive {str(path)!r} is damaged: its manifest is not the one that was written.", "Take another copy."
+                f"Archive {str(path)!r} is damaged: the checksum of its manifest is wrong.", "Use another copy."
             )
         return Manifest(
             body["name"],
@@ -327,15 +325,15 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
 def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     if not path.is_file():
         raise InvalidArchive(f"There is no file {str(path)!r}.", "Give the path of an archive.")
-    with _understood(path):
+    with _reporting_damage(path):
         archive = zipfile.ZipFile(path)
     with archive:
         yield archive
 
 
 @contextmanager
-def _understood(path: Path) -> Iterator[None]:
-    """What cannot be understood inside the block was damaged, or never an archive."""
+def _reporting_damage(path: Path) -> Iterator[None]:
+    """Raise InvalidArchive for errors inside the block that come from the file's content."""
     try:
         yield
     except (
@@ -349,10 +347,10 @@ def _understood(path: Path) -> Iterator[None]:
         RuntimeError,
         OSError,
     ) as error:
-        # A damaged directory may lie before the file's beginning, where nobody can look, and what is not compressed as it says it is
-        # has no number; other errors of the disk are the disk's.
+        # A damaged zip directory may point before the start of the file (EINVAL), and damaged compression gives an OSError without a
+        # number; other OSErrors are not about the content.
         if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         raise InvalidArchive(
-            f"{str(path)!r} is damaged or no archive of a study ({error}).", "Give a complete archive."
+            f"{str(path)!r} is damaged or not a study archive ({error}).", "Give a complete study archive."
         ) from error
