@@ -18,7 +18,7 @@ from duelist.core.errors import (
     UnknownStudy,
     VoteConflict,
 )
-from duelist.study import RemoteStudy, Study, create_study
+from duelist.study import RemoteStudy, create_study
 from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused, token_of
 
@@ -130,16 +130,6 @@ def test_arm_effects_are_fixed_at_creation(admin: Any, storage: str, own: bool |
     assert checked(admin.post("/studies", json={**body, "load_if_exists": True}), 201)["id"] == made["id"]
 
 
-def test_a_remote_study_has_the_methods_of_a_study() -> None:
-    """All methods except those that need local data: features, policy, plots and media."""
-    at_hand = {
-        "apply", "features", "policy", "update_features", "add_votes", "set_context", "context_payload", "rater_records", "rater",
-        "rater_progress", "has_rater", "add_media", "media", "revision", "scorer",
-    }  # fmt: skip
-    verbs = {name for name in dir(Study) if not name.startswith(("_", "plot_"))} - at_hand
-    assert verbs <= set(dir(RemoteStudy)) | {"settings", "name", "id"}
-
-
 def test_a_raters_token_names_the_rater(server: Running, admin: Any, study: str) -> None:
     token = token_of(admin, study, "rater", rater="zoe")
     number = study.rsplit("/", 1)[1]
@@ -159,7 +149,7 @@ def test_remote_errors_are_those_of_the_library(
         dl.load_study("no such", storage=server.address, token=server.token)
     with pytest.raises(NotAllowed):
         dl.load_study("any", storage=server.address, token="wrong")
-    monkeypatch.setattr("duelist.study.remote.http_client._WAITS", 0.001)
+    monkeypatch.setattr("duelist.study.remote.http_client._FIRST_WAIT", 0.001)
     with pytest.raises(ConnectionLost, match="idempotent"):
         dl.load_study("any", storage="http://127.0.0.1:9", token="wrong")
     with closing(dl.load_study(f"{server.address}/study/{make(2).rsplit('/', 1)[1]}", token=server.token)) as two:

@@ -172,7 +172,7 @@ def test_a_limit_per_pair(url: str) -> None:
     pairs = Counter(frozenset((vote.first, vote.second)) for vote in study.votes())
     assert set(pairs.values()) == {2}
     assert len(pairs) == 6
-    with pytest.raises(NothingToAsk, match=r"have votes enough.*raise the limit per pair"):
+    with pytest.raises(NothingToAsk, match=r"have enough votes.*raise the limit per pair"):
         study.ask("zoe")
     study.undo(study.votes()[0].duel_id, "rater 0")
     study.tell(study.votes()[0].duel_id, "tie", "rater 0")
@@ -200,7 +200,7 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     before, board = study.policy().snapshot(), study.leaderboard()
     assert before == refolded(study)
     elsewhere.policy()
-    assert study.block("ben").left_out
+    assert study.block("ben").excluded
     study.block("ben")
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("ben",)) != before
     assert load_study("study", url).policy().snapshot() == study.policy().snapshot()
@@ -225,7 +225,7 @@ def test_what_happens_while_a_rater_is_blocked_counts(
     study, elsewhere = filled(storage=sqlite_url, policy="VACDB"), load_study("study", sqlite_url)
     play(study, 300)
     out = ["ben"]
-    folded = study._ahead
+    folded = study._prepare
 
     def interrupted(*given: object, **more: object) -> object:
         found = folded(*given, **more)
@@ -239,7 +239,7 @@ def test_what_happens_while_a_rater_is_blocked_counts(
             out.append("cleo")
         return found
 
-    monkeypatch.setattr(study, "_ahead", interrupted)
+    monkeypatch.setattr(study, "_prepare", interrupted)
     study.block("ben")
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, tuple(out))
     with study._storage.reading(study._id) as tx:
@@ -273,8 +273,8 @@ def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
     with pytest.raises(NothingToAsk):
         study.ask("ana")
     study.block("ben", keep_votes=True)
-    assert study.rater("ben").left_out is False
-    with pytest.raises(RaterBlocked, match=r"'ben' is blocked .*\. Unblock them with `unblock`"):
+    assert study.rater("ben").excluded is False
+    with pytest.raises(RaterBlocked, match=r"'ben' is blocked .*\. Reinstate them with `reinstate`"):
         study.ask("ben")
     with pytest.raises(VoteConflict, match="'ben' is blocked"):
         study.tell(duel, "first", "ben")
@@ -300,7 +300,7 @@ def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch:
     play(source, 30)
     play(study, 20)
     with monkeypatch.context() as broken:
-        broken.setattr("duelist.study.administration._give_back", lambda *_: 1 / 0)
+        broken.setattr("duelist.study.administration.raters._release_all", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             study.block("ben")
     elsewhere.block("cleo")  # counted as the first change now
@@ -313,7 +313,7 @@ def test_nobody_is_erased_while_an_import_may_name_them() -> None:
     play(study, 3)
     with study._storage.writing(study._id) as tx:
         tx.add_staged([StagedRow(1, 3, b"ana")])
-    with pytest.raises(InvalidInput, match="An import is being taken in, which may name 'ana'"):
+    with pytest.raises(InvalidInput, match="An import that may name 'ana' is still moving"):
         study.erase_rater("ana")
     assert "ana" in {vote.rater for vote in study.votes()}
 
@@ -353,8 +353,8 @@ def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock
     before, board, log = study.policy().snapshot(), board_of(study), study.votes()
     erased = study.erase_rater(name)
     mine = {vote.duel_id for vote in log if vote.rater == name}
-    assert (erased.name, erased.votes) == ("erased 1", len(mine))
-    assert study.erase_rater(name).name is None
+    assert (erased.pseudonym, erased.votes) == ("erased 1", len(mine))
+    assert study.erase_rater(name).pseudonym is None
     assert study.erase_rater("erased 1") == erased
     assert {vote.duel_id for vote in study.votes() if vote.rater == "erased 1"} == mine
     assert {vote.rater for vote in study.votes()} == {"ana", "erased 1"}
@@ -362,12 +362,12 @@ def test_an_erased_rater_is_nowhere_and_their_votes_count(url: str, clock: Clock
     assert (study.policy().snapshot(), board_of(study)) == (before, board)
     assert study.rater("erased 1").attributes == {}
     assert [duel.rater for duel in study.pending()] == []
-    with pytest.raises(RaterBlocked, match="made-up name"):
+    with pytest.raises(RaterBlocked, match="is the pseudonym of"):
         study.ask("erased 1")
-    with pytest.raises(VoteConflict, match="made-up name"):
+    with pytest.raises(VoteConflict, match="is the pseudonym of"):
         study.undo(next(iter(mine - {vote.duel_id for vote in log if vote.outcome is None})), "erased 1")
     study.ask(name)  # somebody new, as far as the study knows
-    assert study.erase_rater(name).name == "erased 2"
+    assert study.erase_rater(name).pseudonym == "erased 2"
     if url.startswith("sqlite"):
         study.close()
         files = [path for path in path_of(url).parent.iterdir() if path.name.startswith(path_of(url).name)]

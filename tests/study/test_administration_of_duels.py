@@ -111,7 +111,7 @@ def test_gold_pairs_of_arms_that_are_there() -> None:
     study = filled()
     with pytest.raises(UnknownArm, match="'z' is not in this study"):
         study.add_gold("a0", "z", "first")
-    with pytest.raises(InvalidInput, match=r"outcome is 'skip'\. A gold pair has an answer"):
+    with pytest.raises(InvalidInput, match=r"outcome is 'skip', which says nothing about a gold pair"):
         study.add_gold("a0", "a1", "skip")
     with pytest.raises(InvalidInput, match="with itself"):
         study.add_gold("a0", "a0", "tie")
@@ -137,12 +137,12 @@ def test_why_this_pair() -> None:
     assert said.width == pytest.approx(width)
     assert said.utility_first == pytest.approx(utilities[duel.first.number])
     assert said.win_probability == pytest.approx(1 / (1 + np.exp(-(first - second) @ policy.theta_)))
-    assert [each.arm for each in said.considered] == [f"a{k}" for k in np.argsort(-utilities)]
-    assert (said.chosen_by, said.propensity, said.candidates) == (duel.chosen_by, duel.propensity, 6)
+    assert [each.arm for each in said.candidates] == [f"a{k}" for k in np.argsort(-utilities)]
+    assert (said.chosen_by, said.propensity, said.n_candidates) == (duel.chosen_by, duel.propensity, 6)
     assert study.explain(duel.id) == said
     kinds = {study.explain(vote.duel_id).chosen_by for vote in study.votes()}
     assert kinds == {"policy", "random"}
-    assert "LocalPairUCB gives them" in str(said)
+    assert "LocalPairUCB estimates their utilities" in str(said)
     with pytest.raises(UnknownDuel):
         study.explain(999)
 
@@ -193,9 +193,9 @@ def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
     study = create_study("counted", "memory", policy=policy, policy_settings=horizon, repeat_pairs=0)
     study.add_arms(["a", "b", "c", "d"], np.random.default_rng(0).normal(size=(4, 2)) if featured else None)
     fresh = study.explain(study.ask("nobody yet"))
-    assert (fresh.wins, fresh.chance_first) == ((0.0, 0.0), 0.5)
+    assert (fresh.wins, fresh.win_probability) == ((0.0, 0.0), 0.5)
     assert fresh.width == pytest.approx(beta(1, 1).std())
-    assert "they have not met" in str(fresh)
+    assert "the two have not met" in str(fresh)
     won: dict[tuple[str, str], int] = {}
     for k in range(25):
         duel = study.ask(f"rater {k}")
@@ -220,6 +220,6 @@ def test_why_of_policies_that_count(policy: str, featured: bool) -> None:
         )
         for arm in "abcd"
     }
-    assert {each.arm: each.utility for each in said.considered} == pytest.approx(ahead)
-    assert said.considered[0].arm == max(ahead, key=lambda arm: ahead[arm])
-    assert f"{policy} counts: " in str(said)
+    assert {each.arm: each.utility for each in said.candidates} == pytest.approx(ahead)
+    assert said.candidates[0].arm == max(ahead, key=lambda arm: ahead[arm])
+    assert f"{policy} counts wins: " in str(said)

@@ -174,7 +174,7 @@ def test_parts_that_are_not_compressed_as_they_say(tmp_path: Path, method: int) 
             body[at + after : at + after + 2] = method.to_bytes(2, "little")
             at = body.find(mark, at + 4)
     path.write_bytes(body)
-    with pytest.raises(InvalidArchive, match="damaged or no archive"):
+    with pytest.raises(InvalidArchive, match="damaged or not a study archive"):
         restore_study(path, "memory")
 
 
@@ -183,7 +183,7 @@ def test_a_directory_before_the_beginning_of_the_file(tmp_path: Path) -> None:
     body = bytearray(path.read_bytes())
     body[-3] ^= 1 << 7  # the highest byte of where the zip's directory is said to begin
     path.write_bytes(body)
-    with pytest.raises(InvalidArchive, match="damaged or no archive"):
+    with pytest.raises(InvalidArchive, match="damaged or not a study archive"):
         restore_study(path, "memory")
 
 
@@ -191,11 +191,11 @@ def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:
     with pytest.raises(InvalidArchive, match="There is no file"):
         restore_study(tmp_path / "none", "memory")
     (tmp_path / "text").write_text("hello")
-    with pytest.raises(InvalidArchive, match="no archive of a study"):
+    with pytest.raises(InvalidArchive, match="not a study archive"):
         restore_study(tmp_path / "text", "memory")
     with zipfile.ZipFile(tmp_path / "newer", "w") as archive:
         archive.writestr("manifest.json", json.dumps({"format": "duelist study", "version": 2}))
-    with pytest.raises(InvalidArchive, match="version 2, this duelist reads version 1"):
+    with pytest.raises(InvalidArchive, match="version 2; this release reads version 1"):
         restore_study(tmp_path / "newer", "memory")
 
 

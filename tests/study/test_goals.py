@@ -184,8 +184,8 @@ def test_a_policy_s_own_places_are_the_study_s() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"goal": "best", "top": 3}, "top is 3, and BestArmPair has no places"),
-        ({"goal": "rank", "top": 3, "policy": "VACDB"}, "top is 3, and VACDB has no places"),
+        ({"goal": "best", "top": 3}, "top is 3, but BestArmPair does not rank"),
+        ({"goal": "rank", "top": 3, "policy": "VACDB"}, "top is 3, but VACDB does not rank"),
         ({"goal": "rank", "top": 0}, "top is 0"),
         ({"goal": "rank", "top": 3, "policy": dl.RankingPair(top=2)}, "top is 3, and the policy has top=2"),
     ],

@@ -53,7 +53,7 @@ def test_the_queue_tells_what_ran_out(clock: Clock) -> None:
     one, other = study.ask("ana"), study.ask("ben")
     clock.seconds += 11
     queue = study.queue()
-    assert (queue.out, {duel.id for duel in queue.over}, queue.returned) == ([], {one.id, other.id}, 2)
+    assert (queue.pending, {duel.id for duel in queue.expired}, queue.returned) == ([], {one.id, other.id}, 2)
     study.tell(one, "first", "ana")
     assert study.queue().late == 1
 
@@ -66,7 +66,7 @@ def test_what_a_rater_did_is_what_stands() -> None:
     study.undo(2, "ana")
     found = study.rater_progress("ana")
     assert found.votes == 2
-    assert found.last == [(3, Outcome.SKIP), (1, Outcome.SECOND)]
+    assert found.recent == [(3, Outcome.SKIP), (1, Outcome.SECOND)]
     assert study.has_rater("ana")
     assert not study.has_rater("nobody")
 

@@ -207,7 +207,7 @@ def test_an_error_in_the_middle_leaves_the_log_and_the_policy_alone(url: str) ->
         from duelist.study.voting.tell import new_vote, tell
 
         tell(tx, study._write_cache, new_vote(duel.id, "ana", Outcome.FIRST), 10**15)
-        study._write_cache.replay.follow(tx, study._write_cache.arms)
+        study._write_cache.replay.refresh(tx, study._write_cache.arms)
         raise ZeroDivisionError
     assert study.votes() == log
     assert study.policy().snapshot() == before
@@ -215,7 +215,7 @@ def test_an_error_in_the_middle_leaves_the_log_and_the_policy_alone(url: str) ->
 
 
 def test_a_study_that_never_asked_has_no_policy() -> None:
-    with pytest.raises(NothingToAsk, match="never asked"):
+    with pytest.raises(NothingToAsk, match="no policy yet"):
         filled().policy()
 
 

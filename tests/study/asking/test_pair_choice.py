@@ -61,7 +61,7 @@ def test_all_but_one_pair_out(policy: str) -> None:
         frozenset(p) for p in combinations([f"a{k}" for k in range(12)], 2)
     }
     assert (last.chosen_by, last.propensity) in ((ChosenBy.POLICY, None), (ChosenBy.RANDOM, 1.0))
-    with pytest.raises(NothingToAsk, match="All 66 pairs of the 12 candidates are out"):
+    with pytest.raises(NothingToAsk, match="All 66 pairs of the 12 candidates are pending"):
         study.ask("one too many")
 
 
@@ -84,7 +84,7 @@ def test_a_rater_answers_every_pair_once_and_is_through(url: str) -> None:
     study.add_arms([f"a{k}" for k in range(5)], features(5))
     asked = [pair(answer(study, "ana", ("first", "skip")[k % 2])) for k in range(10)]
     assert len(set(asked)) == 10
-    told = r"'ana' has answered all 10 pairs of the 5 candidates\. .*\(the setting repeat_pairs is 'never'\)"
+    told = r"'ana' has voted on all 10 pairs of the 5 candidates\. .*\(the setting repeat_pairs is 'never'\)"
     for again in (study, load_study("study", url)):
         with pytest.raises(NoPairsLeft, match=told):
             again.ask("ana")
@@ -101,7 +101,7 @@ def test_what_others_hold_is_not_what_a_rater_has_answered() -> None:
     held = study.ask("cleo"), study.ask("dora")
     assert len({pair(duel) for duel in held}) == 2
     with pytest.raises(
-        NothingToAsk, match="Of the 3 pairs of the 3 candidates, 'ana' has answered 2, and the others are out"
+        NothingToAsk, match="Of the 3 pairs of the 3 candidates, 'ana' has voted on 2, and the others are pending"
     ) as e:
         study.ask("ana")
     assert not isinstance(e.value, NoPairsLeft)
@@ -113,9 +113,9 @@ def test_a_context_that_a_rater_is_through_with_is_left_alone() -> None:
         study.add_arms([f"{prompt}{k}" for k in range(size)], features(size), contexts=prompt)
     contexts = Counter(answer(study, "ana").context for _ in range(7))
     assert contexts == {"p": 1, "q": 6}
-    with pytest.raises(NoPairsLeft, match="'ana' has answered all 7 pairs of the 6 candidates"):
+    with pytest.raises(NoPairsLeft, match="'ana' has voted on all 7 pairs of the 6 candidates"):
         study.ask("ana")
-    with pytest.raises(NoPairsLeft, match="'ana' has answered all 1 pairs of the 2 candidates"):
+    with pytest.raises(NoPairsLeft, match="'ana' has voted on all 1 pairs of the 2 candidates"):
         study.ask("ana", context="p")
 
 
@@ -187,14 +187,14 @@ def test_settings_that_mean_nothing(value: object) -> None:
 def test_only_what_is_new_is_read_of_a_rater(monkeypatch: pytest.MonkeyPatch) -> None:
     study = strict(n_arms=60)
     read: list[int] = []
-    original = type_of_transaction(study).seen_by
+    original = type_of_transaction(study).votes_of
 
     def counted(self: Transaction, rater: str, sequence: int):
         found = original(self, rater, sequence)
         read.append(len(found))
         return found
 
-    monkeypatch.setattr(type_of_transaction(study), "seen_by", counted)
+    monkeypatch.setattr(type_of_transaction(study), "votes_of", counted)
     for k in range(50):
         answer(study, f"rater {k % 2}")
     assert sum(read) < 50

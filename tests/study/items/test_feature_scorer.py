@@ -47,7 +47,7 @@ def test_a_scorer_is_fitted_to_the_current_votes(policy: str | None) -> None:
 def test_requirements_of_a_scorer() -> None:
     study = create_study("empty", "memory")
     study.add_arms(["a", "b"], np.eye(2)[:, :1] + [[0.0], [0.5]])
-    with pytest.raises(dl.InvalidInput, match="there is none yet"):
+    with pytest.raises(dl.InvalidInput, match="there are none between these arms yet"):
         study.scorer()
     without = create_study("without", "memory")
     without.add_arms(["a", "b"])

@@ -107,7 +107,7 @@ def test_too_few_arms_says_so() -> None:
         study.ask("ana")
     study.add_arms(["y"], [[2.0]])
     study.retire(["y"])
-    with pytest.raises(NothingToAsk, match="restore"):
+    with pytest.raises(NothingToAsk, match="activate"):
         study.ask("ana")
     study.activate(["y"])
     assert study.ask("ana").id == 1
@@ -123,7 +123,7 @@ def test_contexts_are_asked_within() -> None:
     for duel in duels:
         assert duel.first.context == duel.second.context == duel.context
     assert sorted(duel.context for duel in duels) == list("pppqqqrrr")
-    with pytest.raises(NothingToAsk, match="are out"):
+    with pytest.raises(NothingToAsk, match="are pending"):
         study.ask("one too many")
     assert study.contexts() == ["p", "q", "r", "alone"]
     with pytest.raises(UnknownArm, match="'nowhere'"):

@@ -82,7 +82,7 @@ def test_an_offset_changes_no_duel(few: bool, dtype: type, monkeypatch: pytest.M
     """Whole numbers, and the same a million further on, where products in single precision are wrong by several units; with so many
     candidates that the policy looks at some of them, too."""
     if not few:
-        monkeypatch.setattr(_choosing, "_WORK", 3 * 20**2)
+        monkeypatch.setattr(_choosing, "_MAX_WORK", 3 * 20**2)
     assert played(0, dtype, arm_effects=False) == played(1_000_000, dtype, arm_effects=False)
 
 

@@ -41,8 +41,8 @@ def test_ids_are_enough_for_every_goal(goal):
     board = study.leaderboard()
     assert board.standings[0].arm in ids[:2]
     assert study.recommend().best == board.standings[0].arm
-    assert str(study.explain(study.ask("ben"))).startswith("duel 61")
-    assert policy_of(study).look(ArmTable(6)).utilities.argmax() in (0, 1)
+    assert str(study.explain(study.ask("ben"))).startswith("Duel 61")
+    assert policy_of(study).posterior(ArmTable(6)).utilities.argmax() in (0, 1)
     # Whoever opens the study folds the same bits from the log.
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 

@@ -158,7 +158,7 @@ def test_a_writer_who_is_stopped_keeps_others_only_so_long(sqlite_url: str, monk
         os.kill(child.pid, signal.SIGSTOP)
         patched.setattr(_sqlite, "BUSY_SECONDS", 0.3)
         start = time.monotonic()
-        with pytest.raises(StorageLocked, match=r"being written by somebody else for over 0\.3 s"):
+        with pytest.raises(StorageLocked, match=r"been written by another process for over 0\.3 s"):
             study.ask("ana")
         assert time.monotonic() - start < 10.0
         assert study.votes() == []  # readers do not wait

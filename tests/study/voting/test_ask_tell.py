@@ -39,7 +39,7 @@ def test_raters_get_different_pairs_until_none_is_left() -> None:
     duels = [study.ask(f"rater {k}") for k in range(6)]
     assert len({pair(duel) for duel in duels}) == 6
     assert all(len(pair(duel)) == 2 for duel in duels)
-    with pytest.raises(NothingToAsk, match="All 6 pairs of the 4 candidates are out"):
+    with pytest.raises(NothingToAsk, match="All 6 pairs of the 4 candidates are pending"):
         study.ask("one too many")
     study.tell(duels[3].id, "skip", "rater 3")
     assert pair(study.ask("one too many")) == pair(duels[3])
