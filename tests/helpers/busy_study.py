@@ -24,8 +24,9 @@ from pathlib import Path
 import numpy as np
 
 from duelist.policies import Policy, restore_policy
-from duelist.study import Outcome, Source, Study, Vote, create_study, current_votes, delete_study, load_study
+from duelist.study import Outcome, Source, Study, Vote, create_study, current_votes, delete_study
 from duelist.study.records import WIN_SHARES
+from tests.helpers.local_study import load_local_study
 
 N_ARMS, DIM, POLICY = 120, 4, "VACDB"
 IMPORTED = 300  # more than one part
@@ -58,7 +59,7 @@ def imported(rater: str) -> list[Vote]:
 def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = True, importing: bool = False) -> None:
     """Ask, tell, now and then revise, undo or import; write down what was acknowledged, after it was."""
     luck = random.Random(rater)
-    study = load_study("busy", url)
+    study = load_local_study("busy", url)
     with acknowledged.open("ab", buffering=0) as file:
         while time.time() < until:
             duel = study.ask(rater)
@@ -92,7 +93,7 @@ def rebuilt(study: Study) -> Policy:
 
 def check(url: str, files: list[Path]) -> list[Vote]:
     """No acknowledged vote lost, none twice; the log dense; the policy of the snapshots is the policy of the log."""
-    study = load_study("busy", url)
+    study = load_local_study("busy", url)
     shown = sum(vote.source is Source.IMPORT for vote in study.votes())
     assert shown % IMPORTED == 0, f"{shown} imported votes are shown: not all of an import"
     study._finish_imports()  # whoever was killed may have left one
@@ -114,7 +115,7 @@ def check(url: str, files: list[Path]) -> list[Vote]:
 
 def check_pairs(url: str) -> None:
     """No pair was out twice at a time. Every time is taken while its process alone is writing, so times are in order."""
-    study = load_study("busy", url)
+    study = load_local_study("busy", url)
     with study._storage.reading(study._id) as tx:
         asked = {duel.number: duel.asked_at for duel in tx.duels_since(0)}
         told = {vote.duel: vote.voted_at for vote in tx.votes_since(0) if vote.revises is None}

@@ -134,7 +134,7 @@ def test_a_raters_token_names_the_rater(server: Running, admin: Any, study: str)
     token = token_of(admin, study, "rater", rater="zoe")
     number = study.rsplit("/", 1)[1]
     for address in (f"{server.address}/study/{number}", server.address):
-        with dl.load_study(address, token=token) as rating:  # type: ignore[attr-defined]
+        with dl.load_study(address, token=token) as rating:
             duel = rating.ask()
             assert duel.first.payload[0]["type"] == "text"
             assert rating.tell(duel, "first").duel_id == duel.id

@@ -8,6 +8,7 @@ import pytest
 from duelist.core.errors import NothingToAsk, VoteConflict
 from duelist.study import AsyncStudy, Study, load_study
 from tests.helpers.busy_study import rebuilt
+from tests.helpers.local_study import load_local_study
 from tests.study.conftest import filled
 
 
@@ -38,7 +39,7 @@ def test_the_loop_runs_while_the_database_is_busy(sqlite_url: str) -> None:
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with load_study("study", sqlite_url)._writing():
+        with load_local_study("study", sqlite_url)._writing():
             held.set()
             over.wait()
 

@@ -90,11 +90,11 @@ def test_a_revision_does_not_read_the_log_from_its_beginning(monkeypatch: pytest
     play(study, 400)
     learned: list[int] = []
 
-    def noted(policy: Any, lesson: Any, arms: Any) -> None:
-        learned.append(lesson.root)
-        _learn(policy, lesson, arms)
+    def noted(policy: Any, vote: Any, arms: Any) -> None:
+        learned.append(vote.root)
+        _learn(policy, vote, arms)
 
-    monkeypatch.setattr(_fold, "learn", noted)
+    monkeypatch.setattr(replay, "learn", noted)
     study.tell(study.votes()[300].duel_id, "both_bad", "ana", revise=True)
     assert 99 <= len(learned) <= 2 * 100 + 8
     monkeypatch.undo()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duelist as dl
 from duelist.study import Study
+from tests.helpers.local_study import load_local_study
 
 TOKEN = "an admin token for the tests of the pages, 0123456789"
 START_SECONDS = 30.0
@@ -47,7 +47,7 @@ class Server:
 
     def load_study(self, name: str) -> Study:
         """Open a study directly in the storage, beside the server."""
-        return dl.load_study(name, self.storage)
+        return load_local_study(name, self.storage)
 
     def create_study(self, name: str, arms: list[dict[str, Any]], goal: str = "best", **settings: Any) -> int:
         """Create a study with arms through the API and return its id."""

@@ -7,7 +7,8 @@ import pytest
 
 from duelist.core.errors import InvalidInput, NothingToAsk, UnknownArm, UnknownStudy
 from duelist.study import Arm, create_study, delete_study, load_study
-from duelist.study.asking import pair_choice as _choosing
+from duelist.study.asking import pair_choice
+from duelist.study.asking.pair_choice import PairChooser
 from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
@@ -222,7 +223,7 @@ def test_a_hundred_thousand_arms(sqlite_url: str) -> None:
 
 
 def test_of_very_many_arms_a_policy_sees_the_best_and_others_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_choosing, "_MAX_WORK", 3 * 40**2)
+    monkeypatch.setattr(pair_choice, "_MAX_WORK", 3 * 40**2)
     study = filled(n_arms=1000, policy="MaxInP")
     duel = study.ask("ana")
     values = study.features().astype(np.float64)

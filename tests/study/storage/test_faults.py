@@ -121,7 +121,7 @@ def test_a_read_only_file(guarded: Path) -> None:
     guarded.chmod(0o555)
 
     def try_to_vote() -> None:
-        with pytest.raises(StorageReadOnly, match="cannot be written.*Check the permissions"):
+        with pytest.raises(StorageReadOnly, match=r"cannot be written.*Check the permissions"):
             load_study("study", url).tell(duel.id, "first", "ana")
 
     as_nobody(try_to_vote)

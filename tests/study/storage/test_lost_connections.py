@@ -15,9 +15,10 @@ import sqlalchemy as sa
 from duelist.core.errors import ConnectionLost, StorageError, StorageFull
 from duelist.study import Study, Vote, create_study, load_study
 from duelist.study.storage import VoteRow
-from duelist.study.storage.sql.storage import SqlTransaction
+from duelist.study.storage.sql.transaction import SqlTransaction
 from tests.helpers.busy_study import rebuilt
 from tests.helpers.cut_connection import wired
+from tests.helpers.local_study import load_local_study
 from tests.study.conftest import filled
 
 
@@ -34,7 +35,7 @@ def test_a_connection_cut_in_the_middle_of_a_tell(postgres_url: str) -> None:
         except StorageError as error:
             failures.append(error)
 
-    holder = load_study("study", postgres_url)
+    holder = load_local_study("study", postgres_url)
     waiting = sa.text(
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )
@@ -66,7 +67,7 @@ def test_a_backend_that_is_ended_in_the_middle_of_the_transaction(
     def write_and_end(tx: SqlTransaction, rows: Sequence[VoteRow]) -> None:
         write(tx, rows)
         with admin.connect() as other:
-            pid = tx._line.connection.connection.driver_connection.info.backend_pid
+            pid = tx._connection.connection.connection.driver_connection.info.backend_pid
             assert other.execute(sa.text("SELECT pg_terminate_backend(:pid)"), {"pid": pid}).scalar()
 
     with monkeypatch.context() as patched:

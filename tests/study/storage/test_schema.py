@@ -13,6 +13,7 @@ from duelist.study.storage.sql import statements
 from duelist.study.storage.sql.migrate import migration_config
 from duelist.study.storage.sql.tables import HEAD, VERSION_TABLE, metadata
 from tests.helpers import schemas
+from tests.helpers.local_study import load_local_study
 from tests.study.conftest import filled
 
 
@@ -41,7 +42,7 @@ def test_an_upgrade_keeps_the_study(url: str, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(StorageTooOld, match=f"has schema {HEAD}, .* needs {schemas.NEXT}"):
         load_study("study", url)
     assert upgrade_storage(url) == upgrade_storage(url) == schemas.NEXT
-    study = load_study("study", url)
+    study = load_local_study("study", url)
     assert study.votes() == [vote]
     assert study.rater("ana").attributes == {"age": 31}
     assert study.tell(study.ask("ben").id, "second", "ben").sequence == 2

@@ -13,6 +13,7 @@ from duelist.study.administration.archive import restore_archive
 from duelist.study.imports.votes import staging
 from duelist.study.storage import open_storage
 from tests.helpers.busy_study import rebuilt
+from tests.helpers.local_study import load_local_study
 from tests.study.conftest import filled
 
 WHEN = datetime(2020, 1, 1, tzinfo=UTC)
@@ -149,7 +150,7 @@ def test_a_partial_import_is_finished_in_a_restored_archive(
     killed_after(1, study, new, monkeypatch)
     path = study.save(tmp_path / "study.duelist")
     storage = open_storage("memory")
-    restored = load_study(restore_archive(path, storage, "again"), storage)
+    restored = load_local_study(restore_archive(path, storage, "again"), storage)
     assert len(restored) == 0
     restored._finish_imports()
     assert contents(restored.votes()) == contents(new)

@@ -217,9 +217,7 @@ class SqlStorage(Storage):
     def upgrade(self) -> str:
         """Migrate the schema to the newest version and return that version."""
         if self._checked_version() is None:
-            raise UnknownStudy(
-                f"{self.url} holds no studies.", "There is nothing to upgrade."
-            )
+            raise UnknownStudy(f"{self.url} holds no studies.", "There is nothing to upgrade.")
         with self._connected(self._writer) as connection:
             self._lock_schema(connection)
             migrate(connection)
