@@ -160,7 +160,7 @@ def activate(
         _say_retired(study)
 
 
-def _say_retired(study: Study) -> None:
+def _say_retired(study: StudyProtocol) -> None:
     every = study.arms()
     say(f"{sum(item.retired for item in every)} of {len(every)} items of {study.name!r} are retired")
 
