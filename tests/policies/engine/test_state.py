@@ -246,7 +246,18 @@ def test_more_layers_leave_the_known_ones_as_they_were():
     while len(known(policy).ridge) < len(before.ridge) + 3:
         policy.forget(policy.ask(arms))  # a duel that is out would have all layers brought up to date
     after, layers = known(policy), len(before.ridge)
-    for name in ("ridge", "radius", "learned", "residual", "fit_status", "stale", "last_update", "theta", "factor", "curvature"):
+    for name in (
+        "ridge",
+        "radius",
+        "learned",
+        "residual",
+        "fit_status",
+        "stale",
+        "last_update",
+        "theta",
+        "factor",
+        "curvature",
+    ):
         np.testing.assert_array_equal(getattr(after, name)[:layers], getattr(before, name), err_msg=name)
     np.testing.assert_array_equal(after.n_rows[:layers], before.n_rows)
     for name in ("z", "mass", "wins"):

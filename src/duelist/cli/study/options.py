@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from duelist.study import Study
+    from duelist.study import StudyProtocol
 
 Name = Annotated[str, typer.Argument(help="Name of the study.", show_default=False)]
 StorageUrl = Annotated[
@@ -16,7 +16,7 @@ StorageUrl = Annotated[
 Context = Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")]
 
 
-def load_study(name: str, storage: str) -> Study:
+def load_study(name: str, storage: str) -> StudyProtocol:
     """Load a study; the database library is imported only now."""
     from duelist import study
 

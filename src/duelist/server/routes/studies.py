@@ -77,7 +77,9 @@ def _study_response(row: Any, server: ServerContext, request: Request) -> schema
         arms=row.counters.n_arms,
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
-        settings={name: value for name, value in to_plain(row.settings).items() if name not in ("gold", "feature_recipe")},
+        settings={
+            name: value for name, value in to_plain(row.settings).items() if name not in ("gold", "feature_recipe")
+        },
         rate_url=server.options.page_url(f"/rate/{row.id}", str(request.base_url)),
     )
 
@@ -210,7 +212,9 @@ async def choices(
         "goals": [to_plain(goal) for goal in GOALS.values()],
         "policies": policy_names(),
         "formats": [{"name": f.name, "summary": f.summary, "read": f.read is not None} for f in FORMATS.values()],
-        "features": [to_plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS],
+        "features": [
+            to_plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS
+        ],
         "settings": {name: defaults[name] for name in names},
     }
 

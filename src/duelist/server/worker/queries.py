@@ -115,7 +115,8 @@ def _queue(study: Study, arguments: Arguments) -> Any:
 
 def _queued_duel(duel: Any) -> dict[str, Any]:
     rest = {
-        name: to_plain(getattr(duel, name)) for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
+        name: to_plain(getattr(duel, name))
+        for name in ("rater", "context", "kind", "chosen_by", "asked_at", "deadline")
     }
     return {"duel": duel.id, "first": duel.first.id, "second": duel.second.id, **rest}
 
