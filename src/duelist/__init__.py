@@ -1,4 +1,4 @@
-"""duelist: which two should I show next? Contextual dueling bandits."""
+"""duelist: contextual dueling bandits. Which two arms should people compare next?"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = {
+_NAMES = {
     "core.arms": ("ArmTable",),
     "core.duel": ("FIRST_WON", "SECOND_WON", "TIE", "Duel"),
     "core.errors": ("DuelistError", "InvalidInput", "InvalidSnapshot", "UnknownDuel"),
@@ -106,9 +106,9 @@ _MODULES = {
     "policies": "policies",
     "reference": "reference",
 }
-"""Modules that are public under a name of their own."""
+"""Modules that are public under another name."""
 
-_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+_MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "APO",
@@ -187,7 +187,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load each public name when it is first used, so that simulation does not wait for a database library."""
+    """Import a public name when it is first used; lazy imports keep `import duelist` fast."""
     if name in _MODULES:
         value = import_module(f"duelist.{_MODULES[name]}")
     elif name in _MODULE_OF:

@@ -88,7 +88,7 @@ def assert_same_knowledge(policy: Any, reference: ArmTableReference, table: dl.A
 
 def assert_same_squares(policy: Any, reference: ArmTableReference, table: dl.ArmTable, relative: float) -> None:
     assert reference.effects_ is not None
-    squares = [policy._effects.known.squared_widths(table.ids, table.features, arm) for arm in range(len(table))]
+    squares = [policy._effects.state.squared_widths(table.ids, table.features, arm) for arm in range(len(table))]
     width = reference.effects_.adapted_to(table.features).posterior(table).width
     np.testing.assert_allclose(squares, width**2, rtol=relative, atol=1e-10)
 

@@ -1,15 +1,15 @@
-"""The contract of a policy, in three levels, each of which unlocks more of the product.
+"""`Policy`: the contract of a policy, in three levels.
 
-1. `ask` and `tell`: enough to be simulated, to be put into a study and to be named in the shell.
+1. `ask` and `tell` make a policy usable in simulations, studies and the shell.
 
-       duel = policy.ask(arms)        # arms (n_arms, dim), new each round if need be
+       duel = policy.ask(arms)        # arms (n_arms, dim), which may change every round
        policy.tell(duel, outcome)     # now, later, in any order, or never
 
-   `ask` learns nothing; the caller owns the loop. A trace: ask -> duel 0 pending; ask -> duels 0, 1 pending; tell 1 ->
-   duel 0 pending, one outcome learned; tell 1 again -> UnknownDuel, nothing changed.
-2. `initialize`, `suggest`, `learn` and `assign_layer`: what a study asks of a policy whose duels are kept in a log, with many out
-   at once. The defaults here make do with `ask` and `tell`.
-3. `snapshot` and `restore`: a study that need not learn its whole log again when it is opened.
+   `ask` learns nothing, and the caller owns the loop. For example: ask -> duel 0 is pending; ask -> duels 0 and 1 are
+   pending; tell 1 -> duel 0 is pending, one outcome learned; tell 1 again -> UnknownDuel, nothing changes. 2.
+   `initialize`, `suggest`, `learn` and `assign_layer` serve a study, which keeps its duels in a log and has many
+   pending. Their defaults here use `ask` and `tell`. 3. `snapshot` and `restore` let a study open without replaying its
+   log.
 
 The built-in policies have all three; `duelist.policies.engine` is what they share.
 """
@@ -29,14 +29,14 @@ from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput
 
 SETTINGS_ONLY: Final = "duelist.plain"
-"""The format of the snapshot of a policy that cannot make one: its name and settings, and nothing it has learned."""
-_TRIES: Final = 16
+"""Format of a default snapshot: name and settings of a policy, nothing it has learned."""
+_MAX_TRIES: Final = 16
 Arms = Any
-"""What is on a table: an array of features (n_arms, dim); or `ArmTable`, for a policy that says `accepts_arm_table`."""
+"""Arms to choose from: features (n_arms, dim), or an `ArmTable` if the policy says `accepts_arm_table`."""
 
 
 class Choice(NamedTuple):
-    """A duel that a policy would ask, and what `learn` will want to know with its outcome."""
+    """A suggested duel, with the layer and share to give to `learn` with its outcome."""
 
     first: int
     second: int
@@ -45,19 +45,19 @@ class Choice(NamedTuple):
 
 
 class Policy(ABC):
-    """Anything that can be asked for a duel and told its outcome."""
+    """Base class of policies: ask for a duel, tell its outcome."""
 
     @abstractmethod
     def ask(self, arms: Any) -> Duel:
-        """Two arms to compare, by their position in `arms` (n_arms, dim)."""
+        """Return two arms to compare, by their positions in `arms` (n_arms, dim)."""
 
     @abstractmethod
     def tell(self, duel: Duel, outcome: float, weight: float = 1.0) -> None:
-        """The outcome of a duel: 1 the first arm won, 0 the second, 0.5 a tie."""
+        """Learn the outcome of a duel: 1 if the first arm won, 0 if the second won, 0.5 for a tie."""
 
     @property
     def params(self) -> dict[str, Any]:
-        """The hyperparameters, by the names the constructor takes."""
+        """The hyperparameters, by the names of the constructor's arguments."""
         names = inspect.signature(type(self)).parameters
         missing = [name for name in names if not hasattr(self, name)]
         if missing:
@@ -68,7 +68,7 @@ class Policy(ABC):
         return {name: getattr(self, name) for name in names}
 
     def clone(self, random_state: int | None) -> Self:
-        """A policy with the same hyperparameters that has seen nothing."""
+        """Return a policy with the same hyperparameters that has learned nothing."""
         params = self.params
         if "random_state" in params:
             params["random_state"] = random_state
@@ -76,13 +76,13 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
-        told = [f"{n}={v!r}" for n, v in self.params.items() if not _same(v, defaults[n])]
-        return f"{type(self).__name__}({', '.join(told)})"
+        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_default(v, defaults[n])]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
-    # -- what a study asks of it ---------------------------------------------------------
+    # -- for studies ---------------------------------------------------------------------
 
-    def initialize(self, arms: Arms) -> None:  # noqa: B027  (a policy that needs no beginning has none)
-        """See the first arms (n_arms, dim) without being asked; here: nothing to do."""
+    def initialize(self, arms: Arms) -> None:  # noqa: B027  (optional: by default nothing)
+        """Prepare for arms like these (n_arms, dim) without being asked; by default nothing."""
 
     def suggest(
         self,
@@ -94,86 +94,101 @@ class Policy(ABC):
         distinct: bool = True,
         exclude: Collection[tuple[int, int]] = (),
     ) -> Choice:
-        """What it would ask now; nothing changes. Here: what a copy of it answers when it is asked.
+        """Return the duel that `ask` would return now, without changing anything.
 
-        The copy is asked again while it names a pair that may not be asked, since it may draw another; after that the arm it named
-        first meets the other arm that it names when its partners so far have left the table.
+        The default asks a copy of the policy, repeatedly if it returns a pair that is not allowed. If that fails, it
+        pairs the first arm returned with the other arm that the copy returns after the excluded partners are removed.
+
+        Parameters
+        ----------
+        arms
+            As for `ask`.
+        pending
+            (arms or difference, layer, share) of duels whose outcome is still to come.
+        seed
+            Seed for the randomness of this decision.
+        rounds
+            Number of duels asked before.
+        distinct
+            Whether the two arms must differ.
+        exclude
+            Pairs of positions that must not be asked.
         """
         shown = np.asarray(arms, np.float64)
-        out = {frozenset(pair) for pair in exclude}
-        aside = copy.deepcopy(self)
-        for _ in range(_TRIES):
-            first, second = _positions(aside, shown)
-            if (first != second or not distinct) and frozenset((first, second)) not in out:
+        excluded = {frozenset(pair) for pair in exclude}
+        copied = copy.deepcopy(self)
+        for _ in range(_MAX_TRIES):
+            first, second = _ask_positions(copied, shown)
+            if (first != second or not distinct) and frozenset((first, second)) not in excluded:
                 return Choice(first, second)
-        return _among_others(aside, shown, first, distinct, out)
+        return _partner_for(copied, shown, first, distinct, excluded)
 
     def learn(
         self,
-        seen: Arms,
+        arms: Arms,
         outcome: float,
         weight: float = 1.0,
         *,
         layer: int | None = None,
         share: float = 1.0,
     ) -> None:
-        """The outcome of a duel that whoever asked. Here: the policy is shown the two arms, and told.
+        """Learn the outcome of a duel, whoever asked it; by default by asking about the two arms and telling the outcome.
 
-        `seen` is the features of the two arms (2, dim), or their difference (dim,), first minus second.
+        `arms` are the features of the two arms (2, dim), or their difference (dim,), first minus second.
         """
-        rows = np.asarray(seen, np.float64)
+        rows = np.asarray(arms, np.float64)
         table = rows if rows.ndim == 2 else np.stack([rows, np.zeros_like(rows)])
         duel = self.ask(table)
         first, second = duel
         if (first, second) == (1, 0):
             outcome = 1.0 - outcome
-        elif (first, second) != (0, 1):  # it would rather play an arm against itself
+        elif (first, second) != (0, 1):  # it answered with an arm against itself
             duel = Duel(0, 1, duel.id)
         self.tell(duel, outcome, weight)
 
     def assign_layer(self, difference: Arms) -> tuple[int, float]:
-        """Layer and share of an outcome that the policy did not ask for; a policy without layers has one place."""
+        """Return layer and share for an outcome that the policy did not ask for; without layers there is one."""
         return 0, 1.0
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything, as plain data that JSON can hold. Here: its name and settings; what it has learned is not in it."""
+        """Return the policy as plain data for JSON; by default its name and settings, without what it has learned."""
         cls = type(self)
         params = {name: value.item() if isinstance(value, np.generic) else value for name, value in self.params.items()}
         return {"format": SETTINGS_ONLY, "policy": f"{cls.__module__}:{cls.__qualname__}", "params": params}
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Self:
-        """The policy of a snapshot."""
+        """Return the policy of a snapshot."""
         return cls(**snapshot["params"])
 
     @property
     def accepts_arm_table(self) -> bool:
-        """Whether it can be asked with `ArmTable`, arms that may have no features; here: it wants features."""
+        """Whether `ask` accepts an `ArmTable`, whose arms may have no features; by default not."""
         return False
 
     @property
     def is_restorable(self) -> bool:
-        """Whether `restore(snapshot())` knows what this policy has learned; else a study learns its log again."""
+        """Whether `restore(snapshot())` keeps what was learned; otherwise a study replays its log."""
         return type(self).snapshot is not Policy.snapshot
 
 
-def _positions(policy: Policy, arms: Floats) -> tuple[int, int]:
+def _ask_positions(policy: Policy, arms: Floats) -> tuple[int, int]:
     first, second = policy.ask(arms)
     return int(first), int(second)
 
 
-def _among_others(policy: Policy, arms: Floats, first: int, distinct: bool, out: set[frozenset[int]]) -> Choice:
-    """The best allowed partner of `first`, or of the arms after it, by asking about ever smaller tables."""
+def _partner_for(policy: Policy, arms: Floats, first: int, distinct: bool, excluded: set[frozenset[int]]) -> Choice:
+    """Return the best allowed partner of `first`, or of the arms after it, by asking about ever smaller tables."""
     for champion in [first, *(k for k in range(len(arms)) if k != first)]:
-        partners = [k for k in range(len(arms)) if k != champion and frozenset((champion, k)) not in out]
+        partners = [k for k in range(len(arms)) if k != champion and frozenset((champion, k)) not in excluded]
         if partners:
-            named = [partners[k] for k in _positions(policy, arms[partners])]
-            return Choice(champion, named[0])
+            positions = _ask_positions(policy, arms[partners])
+            return Choice(champion, partners[positions[0]])
     if not distinct:
         return Choice(first, first)
     raise InvalidInput(f"No pair is left to ask among the {len(arms)} arms.", "Exclude fewer, or wait for an outcome.")
 
 
-def _same(value: Any, default: Any) -> bool:
-    """Whether a setting has its default; settings may be arrays."""
+def _is_default(value: Any, default: Any) -> bool:
+    """Whether a setting, which may be an array, equals its default."""
     return value is default or (np.shape(value) == np.shape(default) and bool(np.all(value == default)))

@@ -1,4 +1,4 @@
-"""Choosing a pair for a given estimate, on its own: for people who bring their own learner."""
+"""Pair choice for a given estimate, for use with a learner of your own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ASYMMETRY = 1e-8
 
 
 class Pair(NamedTuple):
-    """Two arms by position, and the value that chose them."""
+    """Two arms by position, and the value that they maximise."""
 
     first: int
     second: int
@@ -25,9 +25,9 @@ class Pair(NamedTuple):
 
 
 def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: float) -> Pair:
-    """argmax over pairs of (x + y) . theta + radius |x - y|_{precision^-1}, and the maximum.
+    """Return the pair that maximises (x + y) . theta + radius |x - y|_{precision^-1}, and the maximum.
 
-    The symmetric rule of MaxPairUCB and of VACDB's exploitation. An arm may meet itself.
+    The symmetric rule of MaxPairUCB and of VACDB's exploitation. Both arms may be the same.
 
     >>> best_pair([[0.0], [1.0], [3.0]], theta=[1.0], precision=[[4.0]], radius=1.0)
     Pair(first=2, second=2, value=6.0)
@@ -40,7 +40,7 @@ def best_pair(arms: ArrayLike, theta: ArrayLike, precision: ArrayLike, radius: f
 
 
 def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
-    """The pair with the largest width |x - y|_{precision^-1}, and the width.
+    """Return the pair with the largest width |x - y|_{precision^-1}, and the width.
 
     >>> widest_pair([[0.0], [1.0], [3.0]], precision=[[4.0]])
     Pair(first=0, second=2, value=1.5)
@@ -50,18 +50,18 @@ def widest_pair(arms: ArrayLike, precision: ArrayLike) -> Pair:
 
 
 def search_best_pair(x: Arms, theta: Floats, factor: Floats, radius: float) -> Pair:
-    """`best_pair` of what has been checked and factor_precision already."""
+    """Return `best_pair` for checked arguments and a factored precision."""
     return Pair(*native.best_pair(x, theta, factor, radius))
 
 
 def search_widest_pair(x: Arms, factor: Floats) -> Pair:
-    """`widest_pair` of what has been checked and factor_precision already."""
+    """Return `widest_pair` for checked arguments and a factored precision."""
     first, second, square = native.widest_pair(x, factor)
     return Pair(first, second, float(np.sqrt(square)))
 
 
 def factor_precision(precision: ArrayLike, dim: int) -> Floats:
-    """The upper factor R, R'R = precision, as the engine takes it; what lies below its diagonal means nothing."""
+    """Return the upper factor R with R'R = precision; entries below its diagonal are arbitrary."""
     factor = check_finite("precision", precision, f"a symmetric matrix ({dim}, {dim})")
     if factor.shape != (dim, dim):
         raise InvalidInput(f"precision has shape {factor.shape}.", f"Give a symmetric matrix ({dim}, {dim}).")
@@ -74,12 +74,12 @@ def factor_precision(precision: ArrayLike, dim: int) -> Floats:
 
 
 def lower_factor(factor: Floats) -> Floats:
-    """L = R', the usual Cholesky factor, with zeros above the diagonal."""
+    """Return the Cholesky factor L = R', with zeros above the diagonal."""
     return np.ascontiguousarray(np.triu(factor).T)
 
 
 def check_theta(theta: ArrayLike, dim: int) -> Floats:
-    """`theta` as `dim` finite numbers."""
+    """Return `theta` as `dim` finite floats."""
     t = check_finite("theta", theta, f"{dim} finite numbers")
     if t.shape != (dim,):
         raise InvalidInput(f"theta has shape {t.shape}.", f"Give {dim} finite numbers.")
@@ -87,7 +87,7 @@ def check_theta(theta: ArrayLike, dim: int) -> Floats:
 
 
 def check_radius(radius: float) -> float:
-    """`radius` as a finite number of at least 0."""
+    """Return `radius` as a finite float of at least 0."""
     size = check_finite("radius", radius, "a finite number of at least 0")
     if size.shape != () or size < 0.0:
         raise InvalidInput(f"radius is {radius!r}.", "Give a finite number of at least 0.", field="radius")
@@ -102,7 +102,7 @@ def _checked_arms(arms: ArrayLike) -> Arms:
 
 
 def _finite_arms(arms: ArrayLike) -> Arms:
-    """Arms as they are if they are an array of floats: a million of them should not be copied to be read."""
+    """Return arms as finite floats, without copying an array of floats."""
     if isinstance(arms, np.ndarray) and arms.dtype in (np.float32, np.float64) and np.isfinite(arms).all():
         return np.require(arms, arms.dtype, C_ORDER)
     return check_finite("arms", arms, "finite features (n_arms, dim)")

@@ -1,11 +1,11 @@
-"""Policies by name: the built-in ones, those that other packages bring, and any class that can be imported.
+"""Policies by name: built-in ones, those of other packages, and any class that can be imported.
 
     VACDB                                 its defaults
     VACDB:explore=widest,scale=2          with settings
     my_package.policies:EpsilonGreedy     a class of your own
     my_package.policies:EpsilonGreedy:epsilon=0.2
 
-Case, dashes and underscores in names do not matter. A package makes its policies known under a name by an entry point:
+Case, dashes and underscores in names are ignored. A package registers its policies as entry points:
 
     [project.entry-points."duelist.policies"]
     EpsilonGreedy = "my_package.policies:EpsilonGreedy"
@@ -23,34 +23,36 @@ from duelist.core.settings import normalize_name, parse_settings
 from duelist.policies.base import Policy
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.policies.engine import NativePolicy
-from duelist.policies.linear.apo import APO
-from duelist.policies.linear.best_arm_pair import BestArmPair
-from duelist.policies.linear.colstim import CoLSTIM
-from duelist.policies.linear.delta_ucb import DeltaUCB
-from duelist.policies.linear.design_pair import DesignPair
-from duelist.policies.linear.drts import DRTS
-from duelist.policies.linear.fgts import FGTS
-from duelist.policies.linear.greedy_challenger import GreedyChallenger
-from duelist.policies.linear.greedy_uniform import GreedyUniform
-from duelist.policies.linear.info_max import InfoMax
-from duelist.policies.linear.local_pair_ucb import LocalPairUCB
-from duelist.policies.linear.max_in_p import MaxInP
-from duelist.policies.linear.max_min_lcb import MaxMinLCB
-from duelist.policies.linear.max_pair_ucb import MaxPairUCB
-from duelist.policies.linear.ranking_pair import RankingPair
-from duelist.policies.linear.rcdb import RCDB
-from duelist.policies.linear.reward_design import RewardDesign
-from duelist.policies.linear.stad import StaD
-from duelist.policies.linear.sup_colstim import SupCoLSTIM
-from duelist.policies.linear.thompson_pair import ThompsonPair
-from duelist.policies.linear.uniform_pair import UniformPair
-from duelist.policies.linear.vacdb import VACDB
+from duelist.policies.linear import (
+    APO,
+    DRTS,
+    FGTS,
+    RCDB,
+    VACDB,
+    BestArmPair,
+    CoLSTIM,
+    DeltaUCB,
+    DesignPair,
+    GreedyChallenger,
+    GreedyUniform,
+    InfoMax,
+    LocalPairUCB,
+    MaxInP,
+    MaxMinLCB,
+    MaxPairUCB,
+    RankingPair,
+    RewardDesign,
+    StaD,
+    SupCoLSTIM,
+    ThompsonPair,
+    UniformPair,
+)
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 ENTRY_POINT_GROUP: Final = "duelist.policies"
-"""The group of entry points under which other packages make their policies known."""
+"""The group of entry points of policies in other packages."""
 
 POLICIES: Final[dict[str, type[NativePolicy]]] = {
     cls.__name__: cls
@@ -78,33 +80,33 @@ POLICIES: Final[dict[str, type[NativePolicy]]] = {
         APO,
     )
 }
-"""The built-in policies of the engine that know arms by their features."""
+"""The built-in policies whose arms have features and whose rule is in the engine."""
 
 BUILTIN_POLICIES: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS, **COUNTING_POLICIES}
-"""All built-in policies: those in plain Python, and those that count wins, too."""
+"""All built-in policies: also those in plain Python, and those that count wins."""
 
 
 def plugin_policies() -> dict[str, EntryPoint]:
-    """Policies that other packages bring, by name; the built-in ones keep theirs."""
-    from importlib.metadata import entry_points  # who asks a built-in policy does not wait for it
+    """Return the policies of other packages by name, except names of built-in ones."""
+    from importlib.metadata import entry_points  # slow, and not needed for built-in policies
 
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP) if point.name not in BUILTIN_POLICIES}
 
 
 def policy_class(name: str) -> type[Policy]:
-    """The class of that name: built in, brought by another package, or `module:Class`.
+    """Return the class with that name: built in, of another package, or `module:Class`.
 
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
-    builtin = {normalize_name(known): cls for known, cls in BUILTIN_POLICIES.items()}.get(normalize_name(name))
+    builtin = {normalize_name(key): cls for key, cls in BUILTIN_POLICIES.items()}.get(normalize_name(name))
     if builtin is not None:
         return builtin
-    brought = {normalize_name(known): point for known, point in plugin_policies().items()}.get(normalize_name(name))
-    if brought is not None:
-        return _checked_class(name, _loaded(brought))
+    plugin = {normalize_name(key): point for key, point in plugin_policies().items()}.get(normalize_name(name))
+    if plugin is not None:
+        return _check_class(name, _load_entry_point(plugin))
     if ":" in name:
-        return _checked_class(name, _imported(name))
+        return _check_class(name, _import_class(name))
     known = ", ".join([*BUILTIN_POLICIES, *plugin_policies()])
     raise InvalidInput(
         f"policy is {name!r}.", f"Choose one of {known}, or name a class as module:Class.", field="policy"
@@ -112,7 +114,7 @@ def policy_class(name: str) -> type[Policy]:
 
 
 def policy_name(cls: type[Policy]) -> str:
-    """The name under which `policy_class` finds a class again.
+    """Return the name by which `policy_class` finds a class.
 
     >>> policy_name(VACDB)
     'VACDB'
@@ -132,7 +134,7 @@ def policy_name(cls: type[Policy]) -> str:
 
 
 def parse_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
-    """Class and settings of a policy that is written in one word.
+    """Return class and settings of a policy written as one string.
 
     >>> parse_policy("max-in-p:scale=0.5")[1]
     {'scale': 0.5}
@@ -145,7 +147,7 @@ def parse_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
 
 
 def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
-    """Refuse settings that a policy does not take."""
+    """Check that a policy has all these settings."""
     known = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(known))
     if unknown:
@@ -153,7 +155,7 @@ def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
 
 
 def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:
-    """The policy of that name and these settings; the horizon if it takes one and none is among the settings.
+    """Return the policy with that name and these settings, and the horizon, if it takes one.
 
     >>> make_policy("vacdb", horizon=100)
     VACDB(horizon=100)
@@ -175,7 +177,7 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
 
 
 def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) -> NativePolicy:
-    """`make_policy` of one of `POLICIES`."""
+    """Return one of `POLICIES`, as `make_policy`."""
     policy = make_policy(name, horizon=horizon, **settings)
     if not isinstance(policy, NativePolicy):
         raise InvalidInput(f"policy is {name!r}.", f"Choose one of {', '.join(POLICIES)}.", field="policy")
@@ -183,7 +185,7 @@ def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) ->
 
 
 def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
-    """The policy of a snapshot, whichever it is of."""
+    """Return the policy of any snapshot."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
         raise InvalidSnapshot(
@@ -199,7 +201,7 @@ def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
 
 
 def _split(spec: str) -> tuple[str, str]:
-    """Name and settings of a spec; the name of a class of your own has a colon in it, that of a known one does not."""
+    """Return name and settings of a policy string; the name of an imported class contains a colon."""
     name, _, rest = spec.partition(":")
     own, _, text = rest.partition(":")
     known = normalize_name(name) in map(normalize_name, [*BUILTIN_POLICIES, *plugin_policies()])
@@ -208,7 +210,7 @@ def _split(spec: str) -> tuple[str, str]:
     return name, rest
 
 
-def _imported(name: str) -> Any:
+def _import_class(name: str) -> Any:
     module, _, path = name.partition(":")
     try:
         found: Any = import_module(module)
@@ -216,7 +218,7 @@ def _imported(name: str) -> Any:
             found = getattr(found, part)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
-            raise  # the module is there, and something that it imports is not
+            raise  # the module exists; one of its imports does not
         raise InvalidInput(
             f"policy is {name!r}, but there is no module {error.name!r}.",
             "Install it, or put its folder on the path.",
@@ -227,7 +229,7 @@ def _imported(name: str) -> Any:
     return found
 
 
-def _loaded(point: EntryPoint) -> Any:
+def _load_entry_point(point: EntryPoint) -> Any:
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
@@ -237,7 +239,7 @@ def _loaded(point: EntryPoint) -> Any:
         ) from error
 
 
-def _checked_class(name: str, found: Any) -> type[Policy]:
+def _check_class(name: str, found: Any) -> type[Policy]:
     if not (isinstance(found, type) and issubclass(found, Policy)):
         raise InvalidInput(
             f"policy is {name!r}, which is {found!r}.", "Give a subclass of duelist.Policy.", field="policy"

@@ -117,7 +117,7 @@ def test_features_that_are_all_alike_tiny_or_too_many():
     features = np.array([[0.1, 1e-170, 3.0], [0.1, 2e-170, 5.0], [0.1, 3e-170, 4.0]])
     policy = dl.LocalPairUCB(estimator="online")
     policy.initialize(dl.ArmTable(3, features))
-    known = policy._effects.known.arrays()
+    known = policy._effects.state.arrays()
     assert known["effect_variance"] == 1.0
     np.testing.assert_allclose(known["theta_variance"], [0.0, 0.0, 1.0 / features[:, 2].var()])
     for table in (dl.ArmTable(3, features), dl.ArmTable(1, features[:1])):
@@ -344,7 +344,7 @@ def test_late_arms_far_from_the_others_are_not_ruled_out_without_a_vote(far):
             )
         late = dl.ArmTable(8, np.vstack([features, np.array([far, 0.0]) + rng.random((2, 2))]))
         assert len({6, 7} & set(policy.recommend(late).candidates)) in {0, 2}
-        assert (policy._effects.known.squared_widths(late.ids, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
+        assert (policy._effects.state.squared_widths(late.ids, late.features, 6)[[0, 1, 2, 3, 4, 5, 7]] >= 1.0).all()
 
 
 def test_a_pair_asked_very_often_is_known_better_than_either_term():
@@ -353,12 +353,12 @@ def test_a_pair_asked_very_often_is_known_better_than_either_term():
     policy.initialize(table)
     for k in range(2000):
         policy.learn(table[[0, 1]], float(k % 2))
-    squares = policy._effects.known.squared_widths(table.ids, table.features, 0)
+    squares = policy._effects.state.squared_widths(table.ids, table.features, 0)
     assert squares[0] == 0.0
     assert squares[1] == pytest.approx(4.0 / 2000, rel=0.01)
     assert squares[2] > 1.0
     with pytest.raises(ValueError, match="invalid position"):
-        policy._effects.known.squared_widths(table.ids, table.features, 3)
+        policy._effects.state.squared_widths(table.ids, table.features, 3)
 
 
 def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refused():

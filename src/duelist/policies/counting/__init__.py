@@ -1,9 +1,10 @@
-"""The algorithms the field cites, for arms without features: each counts who won how often against whom.
+"""Counting policies: the cited algorithms for arms without features, which count who won against whom.
 
-Settings and docstrings are here, the rules in `native/counting/`, and each once more in plain NumPy in `duelist.reference.counting`.
+Settings and docstrings are here, the rules in `native/counting/`, and each rule again in plain NumPy in
+`duelist.reference.counting`.
 
 >>> policy = RUCB(random_state=0)
->>> duel = policy.ask(6)  # six arms; or `ArmTable`, or a table whose rows are counted
+>>> duel = policy.ask(6)  # six arms; or an `ArmTable`, or features whose rows are counted
 >>> policy.tell(duel, 1)
 >>> float(policy.wins_.sum())
 1.0
@@ -62,4 +63,4 @@ COUNTING_POLICIES: Final[dict[str, type[CountingPolicy]]] = {
         BordaElimination,
     )
 }
-"""The policies that count wins, by name."""
+"""The counting policies by name."""

@@ -1,4 +1,4 @@
-"""BeatTheMean: arms against the mean of those that are left."""
+"""BeatTheMean (rule: `native/counting/beat_the_mean.hpp`)."""
 
 from __future__ import annotations
 
@@ -12,27 +12,28 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BeatTheMean(CountingPolicy):
-    """Beat the Mean: each arm against a random one of those that are left, and the worst of them leaves.
+    """Beat the Mean: each arm against a random remaining one, and the worst of them leaves.
 
-    W are the arms that are left; b in W has met arms of W in n_b duels of its own and won w_b of them, P_b = w_b / n_b (1/2 at n_b = 0). It
-    plays b = argmin n_b, ties by chance, against an arm drawn uniformly from W, which may be b. With n* = min n_b and
+    W are the remaining arms; b in W has met arms of W in n_b duels of its own and won w_b of them, P_b = w_b / n_b (1/2
+    at n_b = 0). It plays b = argmin n_b, ties at random, against an arm drawn uniformly from W, which may be b. With n*
+    = min n_b and
 
         c* = scale gamma^2 sqrt(log(1 / delta) / n*),   delta = 1 / (2 T K)   (1 at n* = 0),
 
-    argmin P_b leaves W when min P_b + c* <= max P_b - c*, and duels with it are counted no more. When one arm is left it meets itself.
-    Yue, Joachims, "Beat the mean bandit", ICML 2011, Algorithm 1 in its online form; scale = 3, gamma >= 1 for relaxed stochastic
-    transitivity, 1 where arms have utilities.
+    argmin P_b leaves W when min P_b + c* <= max P_b - c*, and duels with it no longer count. A single remaining arm
+    meets itself. Yue, Joachims, "Beat the mean bandit", ICML 2011, Algorithm 1 in its online form; scale = 3, gamma >=
+    1 for relaxed stochastic transitivity, 1 if arms have utilities.
 
     Deviations
     ----------
-    - The outcome of an arm that meets itself is counted, as published, and carries no information; with `distinct=True` it meets another,
-      as in programs that others have published, and arms leave sooner.
-    - With `distinct=True` the last arm meets the one that has won the largest share against it.
-    - A duel counts for the arm that was named first, and while both are in W, whenever it is told. Votes that were not asked for, whose
-      opponents were not drawn at random, count in `wins_` alone.
-    - Arms that join later are in W. An arm that is never on the table keeps n* where it is.
+    - The outcome of a self-duel is counted, as published, and carries no information; with `distinct=True` the arm
+      meets another, as in published programs, and arms leave sooner.
+    - With `distinct=True` the last arm meets the one with the largest win rate against it.
+    - A duel counts for its first arm, and while both are in W, whenever it is told. Votes that the policy did not ask
+      for, whose opponents were not drawn at random, count in `wins_` only.
+    - New arms are in W. An arm that is never among the arms of a round keeps n* where it is.
 
-    Cost a round: O(K).
+    Cost per round: O(K).
 
     >>> policy = BeatTheMean(horizon=10_000, scale=1.0, random_state=0)
     >>> for _ in range(2000):
@@ -48,7 +49,7 @@ class BeatTheMean(CountingPolicy):
     external_layer: ClassVar[int] = 1
 
     def check_settings(self) -> None:
-        """gamma >= 1, scale > 0."""
+        """Check gamma >= 1 and scale > 0."""
         if not is_number(self.gamma) or not 1.0 <= self.gamma < float("inf"):
             raise InvalidInput(
                 f"gamma is {self.gamma!r}.", "Give at least 1, which is for arms with utilities.", field="gamma"
@@ -56,5 +57,5 @@ class BeatTheMean(CountingPolicy):
         check_positive("scale", self.scale)
 
     def rule_settings(self) -> dict[str, float]:
-        """The width of the interval, and the horizon."""
+        """Return the width of the interval, and the horizon."""
         return {"width": float(self.scale) * float(self.gamma) ** 2, "horizon": float(self.horizon or 0)}

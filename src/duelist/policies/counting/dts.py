@@ -1,4 +1,4 @@
-"""DTS and DTSPlus: double Thompson sampling."""
+"""DTS and DTSPlus (rule: `native/counting/dts.hpp`)."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 class DTS(CountingPolicy):
     """Double Thompson sampling, D-TS: the Copeland winner of a draw, against the arm that beats it most in another.
 
-    With u_ij and l_ij = 1 - u_ji as in RUCB, and theta_ij ~ Beta(w_ij + 1, w_ji + 1) for i < j, theta_ji = 1 - theta_ij,
+    With u_ij and l_ij = 1 - u_ji as in RUCB, and theta_ij ~ Beta(w_ij + 1, w_ji + 1) for i < j, theta_ji = 1 -
+    theta_ij,
 
         C = argmax_i #{j : u_ij > 1/2},
-        first = argmax_{i in C} #{j : theta_ij > 1/2}, ties by chance,
+        first = argmax_{i in C} #{j : theta_ij > 1/2}, ties at random,
         second = argmax_{j : l_j,first <= 1/2} of new draws theta_j,first, with theta_first,first = 1/2.
 
-    Wu, Liu, "Double Thompson sampling for dueling bandits", NeurIPS 2016, Algorithm 1. For Copeland winners, and so for a
-    Condorcet winner; alpha = 0.51 in its experiments.
+    Wu, Liu, "Double Thompson sampling for dueling bandits", NeurIPS 2016, Algorithm 1. For Copeland winners, and so for
+    a Condorcet winner; alpha = 0.51 in its experiments.
 
     Deviations
     ----------
-    - Only the theta that are read are drawn: those of arms of C, none if C has one arm, and against the first arm those of arms with
-      l_j,first <= 1/2. The duels have the same distribution.
-    - Where the second arm could only be one that may not be asked, the largest draw of those that may.
+    - Only the theta that are read are drawn: those of arms of C, none if C has one arm, and against the first arm those
+      of arms with l_j,first <= 1/2. The duels have the same distribution.
+    - If every second arm that the rule allows is excluded, the largest draw of the others.
     - The round t is the number of votes learned plus one.
 
-    Cost a round: O(K^2) comparisons of numbers, and O(|C| K) draws.
+    Cost per round: O(K^2) comparisons of numbers, and O(|C| K) draws.
 
     >>> policy = DTS(random_state=0)
     >>> for _ in range(200):
@@ -44,11 +45,11 @@ class DTS(CountingPolicy):
     plus: ClassVar[bool] = False
 
     def check_settings(self) -> None:
-        """alpha > 0."""
+        """Check alpha > 0."""
         check_positive("alpha", self.alpha)
 
     def rule_settings(self) -> dict[str, float]:
-        """Alpha, and how ties are broken."""
+        """Return alpha, and how ties are broken."""
         return {"alpha": float(self.alpha), "plus": float(self.plus)}
 
 
@@ -60,14 +61,14 @@ class DTSPlus(DTS):
 
         argmin_i sum_{j != i} (z_i - (z_i + z_j) / 2) / d(theta_ij, 1/2),   d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)).
 
-    Wu, Liu, NeurIPS 2016, section 4.3. With several Copeland winners it settles on the one that is cheapest to keep.
+    Wu, Liu, NeurIPS 2016, section 4.3. With several Copeland winners it settles on the one that costs least.
 
     Deviations
     ----------
-    - All theta_ij are drawn where C has more than one arm, as published, and none where it has one.
+    - All theta_ij are drawn if C has more than one arm, as published, and none if it has one.
     - Those of `DTS` for the second arm and the round.
 
-    Cost a round: O(K^2) draws while C has more than one arm.
+    Cost per round: O(K^2) draws while C has more than one arm.
 
     >>> policy = DTSPlus(random_state=0)
     >>> for _ in range(200):

@@ -1,4 +1,4 @@
-"""MergeRUCB and MergeDTS: duels within small batches, for very many arms."""
+"""MergeRUCB and MergeDTS (rule: `native/counting/merge.hpp`)."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MergeRUCB(CountingPolicy):
-    """MergeRUCB: duels within small batches, whose losers leave and which are merged as they shrink.
+    """MergeRUCB: duels within small batches, whose losers leave and which are merged as they shrink; for very many arms.
 
-    Arms are put into batches of p by chance. Round t is that of batch m = t mod b, b the number of batches; with
+    Arms are divided at random into batches of p. Round t is that of batch m = t mod b, b the number of batches; with
 
         u_ij = w_ij / n_ij + sqrt(alpha log(t + C) / n_ij),   x / 0 := 1,
         C = ((4 alpha - 1) K^2 / ((2 alpha - 1) delta))^(1 / (2 alpha - 1)),
 
-    every arm i of it with u_ij < 1/2 for some j of it leaves; a batch with one arm joins the next one. A random arm c of the batch meets
-    argmax_j u_jc, j != c, ties by chance. Once K / 2^S arms are left, S = 1, 2, ..., the smallest batches are merged with the largest, to
-    at most 1.5 p arms. Zoghi, Whiteson, de Rijke, "MergeRUCB: a method for large-scale online ranker evaluation", WSDM 2015, Algorithm 1.
-    For a Condorcet winner; p >= 4, alpha > 1/2.
+    every arm i of it with u_ij < 1/2 for some j of it leaves; a batch with one arm joins the next one. A random arm c
+    of the batch meets argmax_j u_jc, j != c, ties at random. Once K / 2^S arms remain, S = 1, 2, ..., the smallest
+    batches are merged with the largest, to at most 1.5 p arms. Zoghi, Whiteson, de Rijke, "MergeRUCB: a method for
+    large-scale online ranker evaluation", WSDM 2015, Algorithm 1. For a Condorcet winner; p >= 4, alpha > 1/2.
 
     Deviations
     ----------
-    - Where all arms of a batch would leave at once, in a circle, none does.
-    - The paper asks for merged batches of 0.5 p to 1.5 p arms. Here: batches in order of size, the smallest with the largest while they
-      have at most 1.5 p together, else the largest stays alone; once more if one is left with 0.5 p or fewer, as in the authors' program.
-    - An arm that joins later joins the smallest batch. The last arm meets itself, with `distinct=True` the one that has won the
-      largest share against it. The round t is the number of votes learned plus one.
+    - If all arms of a batch would leave at once, in a cycle, none does.
+    - The paper asks for merged batches of 0.5 p to 1.5 p arms. Here, in order of size, the smallest batch is merged
+      with the largest while they have at most 1.5 p together, else the largest stays alone; once more if one has 0.5 p
+      or fewer, as in the authors' program.
+    - A new arm joins the smallest batch. The last arm meets itself, with `distinct=True` the one with the largest win
+      rate against it. The round t is the number of votes learned plus one.
 
-    Cost a round: O(K) to find the batch, O(p^2) within it.
+    Cost per round: O(K) to find the batch, O(p^2) within it.
 
     >>> policy = MergeRUCB(random_state=0)
     >>> for _ in range(500):
@@ -45,7 +46,7 @@ class MergeRUCB(CountingPolicy):
     batch_size: int = 4
 
     def check_settings(self) -> None:
-        """alpha > 1/2, without which there is no C; batches of at least 2."""
+        """Check alpha > 1/2, without which C is undefined, delta, and the batch size."""
         if not is_number(self.alpha) or not 0.5 < self.alpha < 1e6:
             raise InvalidInput(
                 f"alpha is {self.alpha!r}.", "Give a number above 1/2, below which nothing is proved.", field="alpha"
@@ -54,7 +55,7 @@ class MergeRUCB(CountingPolicy):
         check_integer("batch_size", self.batch_size, 2)
 
     def rule_settings(self) -> dict[str, float]:
-        """The bounds and the size of batches."""
+        """Return the bounds and the batch size."""
         return {
             "alpha": float(self.alpha),
             "delta": float(self.delta),
@@ -64,20 +65,20 @@ class MergeRUCB(CountingPolicy):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MergeDTS(MergeRUCB):
-    """MergeDTS: MergeRUCB whose duels are those of Thompson sampling, the winner of a draw against its surest loser.
+    """MergeDTS: MergeRUCB with duels by Thompson sampling, the winner of a draw against its surest loser.
 
-    Batches, losers and merging are those of `MergeRUCB`. Within the batch of the round, with theta_ij ~ Beta(w_ij + 1, w_ji + 1),
+    Batches, losers and merging are those of `MergeRUCB`. Within the batch of the round, with theta_ij ~ Beta(w_ij + 1,
+    w_ji + 1),
 
-        c = argmax_i #{j : theta_ij > 1/2}, ties by chance,   d = argmin_{j != c} of new draws theta_jc:
+        c = argmax_i #{j : theta_ij > 1/2}, ties at random,   d = argmin_{j != c} of new draws theta_jc:
 
-    the arm that loses most surely soonest leaves. Li, Markov, de Rijke, Zoghi, "MergeDTS: a method for effective large-scale online
-    ranker evaluation", ACM Transactions on Information Systems 38, 2020, Algorithm 1. For a Condorcet winner.
+    the arm that loses most surely leaves soonest. Li, Markov, de Rijke, Zoghi, "MergeDTS: a method for effective
+    large-scale online ranker evaluation", ACM Transactions on Information Systems 38, 2020, Algorithm 1. For a
+    Condorcet winner.
 
-    Deviations
-    ----------
-    - Those of `MergeRUCB`.
+    Deviations: those of `MergeRUCB`.
 
-    Cost a round: O(K) to find the batch, O(p^2) draws within it.
+    Cost per round: O(K) to find the batch, O(p^2) draws within it.
 
     >>> policy = MergeDTS(random_state=0)
     >>> for _ in range(500):

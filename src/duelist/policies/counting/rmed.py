@@ -1,4 +1,4 @@
-"""RMED1, RMED2 and RMED2FH: relative minimum empirical divergence."""
+"""RMED1, RMED2 and RMED2FH (rule: `native/counting/rmed.hpp`)."""
 
 from __future__ import annotations
 
@@ -13,25 +13,28 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RMED1(CountingPolicy):
-    """Relative minimum empirical divergence: arms as often as it is likely that they are best, against who disproves it.
+    """Relative minimum empirical divergence: plays each arm as often as it is likely to be best, against the arm that
+    refutes it.
 
-    With mu_ij = w_ij / n_ij (1/2 at n_ij = 0), d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), O_i = {j != i : mu_ij <= 1/2},
+    With mu_ij = w_ij / n_ij (1/2 at n_ij = 0), d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), O_i = {j != i :
+    mu_ij <= 1/2},
 
         I_i = sum_{j in O_i} n_ij d(mu_ij, 1/2),   i* = argmin_i I_i,   J_i(t): I_i - I_i* <= log t + f(K),   f(K) = weight K^power.
 
-    After each pair was drawn once: the arms l of a list L_C are drawn in order, against i* if i* is in O_l or O_l is empty, else against
-    argmin_j mu_lj. Every arm that is not still to be drawn and for which J(t) holds after the draw of round t is on the next list.
-    Komiyama, Honda, Kashima, Nakagawa, "Regret lower bound and optimal algorithm in dueling bandit problem", COLT 2015, Algorithms 1
-    and 2. For a Condorcet winner; f(K) = 0.3 K^1.01 in its experiments.
+    After each pair was drawn once: the arms l of a list L_C are drawn in order, against i* if i* is in O_l or O_l is
+    empty, else against argmin_j mu_lj. Every arm that is not still to be drawn and for which J(t) holds after the draw
+    of round t is on the next list. Komiyama, Honda, Kashima, Nakagawa, "Regret lower bound and optimal algorithm in
+    dueling bandit problem", COLT 2015, Algorithms 1 and 2. For a Condorcet winner; f(K) = 0.3 K^1.01 in its
+    experiments.
 
     Deviations
     ----------
-    - The order of a list, and of pairs in the beginning, is the order in which arms were first seen; ties go to the first.
+    - The order of a list, and of the initial pairs, is the order in which arms first appeared; ties go to the first.
     - A pair was drawn once when its votes weigh 1 or more together.
-    - Arms that join later have their pairs drawn as in the beginning, and are on the list.
-    - A draw of an arm of the list that is told late takes it off the list then; a vote that was not such a draw only counts.
+    - New arms have their pairs drawn as in the beginning, and are on the list.
+    - A draw from the list that is told late removes its arm from the list then; any other vote only counts.
 
-    Cost a round: O(K).
+    Cost per round: O(K).
 
     >>> policy = RMED1(random_state=0)
     >>> for _ in range(200):
@@ -47,44 +50,45 @@ class RMED1(CountingPolicy):
     variant: ClassVar[int] = 1
 
     def check_settings(self) -> None:
-        """f(K) is positive and finite for any number of arms."""
+        """Check that f(K) is positive and finite for any number of arms."""
         check_positive("weight", self.weight)
         check_positive("power", self.power)
         if self.power > 4.0:
             raise InvalidInput(f"power is {self.power!r}.", "Give at most 4, the authors give 1.01.", field="power")
 
     def rule_settings(self) -> dict[str, float]:
-        """f, and how the opponent is chosen."""
+        """Return f, and how the opponent is chosen."""
         return {
             "variant": float(self.variant),
             "weight": float(self.weight),
             "power": float(self.power),
-            **self.drawing(),
+            **self.draw_settings(),
         }
 
-    def drawing(self) -> dict[str, float]:
-        """How often pairs are drawn at least: once."""
+    def draw_settings(self) -> dict[str, float]:
+        """Return how often pairs are drawn at least: once."""
         return {"alpha": 0.0, "draws": 1.0}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RMED2(RMED1):
-    """RMED2: RMED1 against the opponent that costs least for what it tells, whose regret meets the lower bound.
+    """RMED2: RMED1 against the opponent of least cost per information, whose regret meets the lower bound.
 
-    As `RMED1`, but before each pass over a list every pair is drawn until n_ij >= alpha log log t, and arm l is drawn against
+    As `RMED1`, but before each pass over a list every pair is drawn until n_ij >= alpha log log t, and arm l is drawn
+    against
 
         b*_l = argmin_{j : mu_lj < 1/2} (gap_l + gap_j) / d(mu_lj, 1/2),   gap_j = mu_i*j - 1/2,
 
-    if l has lost to it more often than won and n_l,i* >= n_l,b* / log log t, else as in RMED1. Komiyama, Honda, Kashima, Nakagawa, COLT
-    2015, Algorithms 1 and 3; alpha = 3 in its experiments.
+    if l has lost to it more often than won and n_l,i* >= n_l,b* / log log t, else as in RMED1. Komiyama, Honda,
+    Kashima, Nakagawa, COLT 2015, Algorithms 1 and 3; alpha = 3 in its experiments.
 
     Deviations
     ----------
     - Those of `RMED1`.
-    - Estimated gaps may be negative, so gap_l + gap_j is at least 0.01, as in the program that the authors have published.
+    - Estimated gaps may be negative, so gap_l + gap_j is at least 0.01, as in the authors' program.
     - log log t counts as 0 up to t = e.
 
-    Cost a round: O(K); O(K^2) before a pass.
+    Cost per round: O(K); O(K^2) before a pass.
 
     >>> policy = RMED2(random_state=0)
     >>> for _ in range(200):
@@ -98,28 +102,29 @@ class RMED2(RMED1):
     variant: ClassVar[int] = 2
 
     def check_settings(self) -> None:
-        """alpha > 0."""
+        """Check alpha > 0."""
         super().check_settings()
         check_positive("alpha", self.alpha)
 
-    def drawing(self) -> dict[str, float]:
-        """Once in the beginning, and alpha log log t times before a pass."""
+    def draw_settings(self) -> dict[str, float]:
+        """Return how often pairs are drawn: once in the beginning, alpha log log t times before a pass."""
         return {"alpha": float(self.alpha), "draws": 1.0}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RMED2FH(RMED2):
-    """RMED2FH: RMED2 for a known horizon, whose opponents b* are fixed after the beginning.
+    """RMED2FH: RMED2 for a known horizon, whose opponents b* are fixed after the initial draws.
 
-    As `RMED2`, but every pair is drawn ceil(alpha log log T) times in the beginning and not topped up, and b*_l is what it is then.
-    Komiyama, Honda, Kashima, Nakagawa, COLT 2015: the variant whose regret is proved to meet the lower bound.
+    As `RMED2`, but every pair is drawn ceil(alpha log log T) times in the beginning and not topped up, and b*_l is what
+    it is then. Komiyama, Honda, Kashima, Nakagawa, COLT 2015: the variant whose regret is proved to meet the lower
+    bound.
 
     Deviations
     ----------
     - Those of `RMED2`.
-    - The opponents of arms that join later are fixed when their pairs have been drawn.
+    - The opponents of new arms are fixed when their pairs have been drawn.
 
-    Cost a round: O(K).
+    Cost per round: O(K).
 
     >>> policy = RMED2FH(horizon=1000, random_state=0)
     >>> for _ in range(200):
@@ -131,8 +136,8 @@ class RMED2FH(RMED2):
     variant: ClassVar[int] = 3
     needs_horizon: ClassVar[bool] = True
 
-    def drawing(self) -> dict[str, float]:
-        """ceil(alpha log log T) times in the beginning, at least once."""
+    def draw_settings(self) -> dict[str, float]:
+        """Return how often pairs are drawn: ceil(alpha log log T) times in the beginning, at least once."""
         rounds = max(float(self.horizon or 0), math.e)
         draws = max(1.0, math.ceil(self.alpha * math.log(math.log(rounds))))
         return {"alpha": float(self.alpha), "draws": draws}

@@ -1,9 +1,9 @@
-"""Snapshots of policies that count wins: as those of the engine, with "counts" in the place of "state".
+"""Snapshots of counting policies: those of the engine with "counts" instead of "state".
 
     {"format": "duelist.policy", "version": 1, "policy": "RUCB", "params": {...}, "next_id": 3, "counts": {name: array},
-     "pending": [[id, first, second, the arm's number inside, that of the other, layer]], "checksum": crc32 of all the rest}
+     "pending": [[id, first, second, index of the first arm, that of the second, layer]], "checksum": crc32 of the rest}
 
-`counts` has the pairs that have met, with the wins of either, what the rule has noted, and the random generator.
+`counts` has the pairs compared with the wins of either arm, the notes of the rule, and the random generator.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from duelist.policies.engine.snapshots import (
     FORMAT,
     VERSION,
     check_header,
+    checked_params,
     checksum,
     decode,
     encode,
-    known_params,
     plain,
 )
 
@@ -30,7 +30,7 @@ P = TypeVar("P", bound="CountingPolicy")
 
 
 def pack(policy: CountingPolicy) -> dict[str, Any]:
-    """The snapshot of a policy."""
+    """Return the snapshot of a policy."""
     player = policy._player
     body: dict[str, Any] = {
         "format": FORMAT,
@@ -45,10 +45,10 @@ def pack(policy: CountingPolicy) -> dict[str, Any]:
 
 
 def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
-    """The policy of a snapshot, or InvalidSnapshot with the reason."""
+    """Return the policy of a snapshot, or raise InvalidSnapshot."""
     check_header(policy_class, snapshot)
     try:
-        policy = policy_class(**known_params(policy_class, snapshot))
+        policy = policy_class(**checked_params(policy_class, snapshot))
         player = policy._player
         player.set_arrays({name: decode(entry) for name, entry in snapshot["counts"].items()})
         player.next_id = check_integer("next_id", snapshot["next_id"], 0)

@@ -1,4 +1,4 @@
-"""WSW and WSS: the winner stays."""
+"""WSW and WSS (rule: `native/counting/winner_stays.hpp`)."""
 
 from __future__ import annotations
 
@@ -11,23 +11,24 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class WSW(CountingPolicy):
-    """Winner Stays for weak regret, WS-W: the two arms that are furthest ahead.
+    """Winner Stays for weak regret, WS-W: the two arms with the most net wins.
 
-    With q_i the duels that arm i has won minus those it has lost,
+    With q_i the number of duels that arm i has won minus those it has lost,
 
         first = argmax_i q_i,   second = argmax_{i != first} q_i,
 
-    of equals the first arm of the last duel, else its second arm, else one by chance. Chen, Frazier, "Dueling bandits with weak regret",
-    ICML 2017. For a Condorcet winner; its expected weak regret is bounded whatever the horizon.
+    with ties broken for the first arm of the last duel, then its second arm, then at random. Chen, Frazier, "Dueling
+    bandits with weak regret", ICML 2017. For a Condorcet winner; its expected weak regret is bounded whatever the
+    horizon.
 
     Deviations
     ----------
-    - The published rule waits for each outcome. Here a duel that is out counts, for the next decision, as won by the arm that is ahead
-      (of equals the first), so that the leader goes on to whoever is next.
-    - The last duel is the one that was told last. A tie moves nobody; a weight moves both by so much.
-    - With `distinct=False` a first arm that may meet nobody else meets itself.
+    - The published rule waits for each outcome. Here a pending duel counts, for the next decision, as won by the arm
+      with more net wins (of equals the first), so that the leader moves on to the next opponent.
+    - The last duel is the one told last. A tie moves neither arm; a weight moves both by that much.
+    - With `distinct=False` a first arm without an allowed opponent meets itself.
 
-    Cost a round: O(K).
+    Cost per round: O(K).
 
     >>> policy = WSW(random_state=0)
     >>> for _ in range(200):
@@ -41,17 +42,17 @@ class WSW(CountingPolicy):
 class WSS(CountingPolicy):
     """Winner Stays for strong regret, WS-S: rounds of WS-W, between which the winner meets itself ever longer.
 
-    Round l of WS-W is over when all arms but one have q_i = -l. Then that one, argmax q, meets itself floor(beta^l) times, and round l + 1
-    begins. Chen, Frazier, ICML 2017; beta > 1, 1.1 by default.
+    Round l of WS-W is over when all arms but one have q_i = -l. Then that one, argmax q, meets itself floor(beta^l)
+    times, and round l + 1 begins. Chen, Frazier, ICML 2017; beta > 1, 1.1 by default.
 
     Deviations
     ----------
-    - Late votes may leave q where WS-W never has it, so a round is over when at most one arm has q_i > -l.
-    - Duels that are out: as with `WSW`.
-    - With `distinct=True` the winner meets, in the place of itself, the arm that has won the largest share against it; that vote is
-      counted in `wins_`, and q is left alone, as when it meets itself.
+    - Late votes may bring q to values that WS-W never reaches, so a round is over when at most one arm has q_i > -l.
+    - Pending duels: as with `WSW`.
+    - With `distinct=True` the winner meets, instead of itself, the arm with the largest win rate against it; that vote
+      counts in `wins_` and leaves q unchanged, like a self-duel.
 
-    Cost a round: O(K).
+    Cost per round: O(K).
 
     >>> policy = WSS(random_state=0)
     >>> for _ in range(200):
@@ -63,7 +64,7 @@ class WSS(CountingPolicy):
     beta: float = 1.1
 
     def check_settings(self) -> None:
-        """beta > 1, so that exploitation grows."""
+        """Check beta > 1, so that exploitation grows."""
         if not is_number(self.beta) or not 1.0 < self.beta < float("inf"):
             raise InvalidInput(
                 f"beta is {self.beta!r}.",
@@ -72,5 +73,5 @@ class WSS(CountingPolicy):
             )
 
     def rule_settings(self) -> dict[str, float]:
-        """Beta."""
+        """Return beta."""
         return {"beta": float(self.beta)}

@@ -1,11 +1,11 @@
-"""The adapter between policies and the native engine.
+"""The Python side of the native engine, shared by all policies whose rule is in C++.
 
-The engine (`native/` in the sources) is compiled into the module `duelist.native`. A policy makes a `SelectionRule` of its
-hyperparameters and a `PolicyState` for its first arms. A `LivePolicy` holds the rule, the state and the pending duels. Live
-policies, batches of contexts and simulated runs all play the same rounds.
+The engine (`native/` in the sources) is compiled into the module `duelist.native`. Its interface is small: a `Rule`
+made from a policy's settings, a `State` made for the first arms, and a `Player` that holds a rule, a state and the
+pending duels. A live `ask` and `tell`, a batch of contexts and a simulated run play the same round with them.
 
-Base classes: `NativePolicy`; `LocalCurvature`, for widths in the curvature at the estimate; and `RadiusPolicy`, for policies
-with a confidence radius.
+Policies derive from `NativePolicy`; from `LocalCurvature` if widths use the curvature at the estimate; from
+`RadiusPolicy` if they have a confidence radius; and from `LayeredPolicy` if they have layers, each with its own data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ native.set_duel_class(Duel)
 
 @cache
 def code_stamp() -> tuple[tuple[str, int], ...]:
-    """Changes whenever the results of policies could: checksums of the engine, and of the settings that policies hand it."""
+    """Return checksums of the engine and of the policies, which change whenever their results could."""
     package = Path(__file__).parents[2]
     files = [
         Path(str(native.__file__)),

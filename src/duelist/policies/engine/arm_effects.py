@@ -1,8 +1,8 @@
-"""A policy on arms that have arm effects: what `NativePolicy` does where it is asked with `ArmTable`.
+"""Learning about arms with effects: what a `NativePolicy` does once it is given an `ArmTable`.
 
-The model: utility = x . theta + u, theta_k ~ N(0, v_k), u ~ N(0, v), learned in one pass (`native/model/arm_effects.hpp`).
-v is 1 / ridge (1 by default). The linear part has the same variance over the first arms, in equal parts for the features
-that these arms differ in, so the prior depends neither on units nor on the number of features.
+The model is utility = x . theta + u with theta_k ~ N(0, v_k) and arm effects u ~ N(0, v), learned in one pass
+(`native/model/arm_effects.hpp`). v is 1 / ridge, by default 1. The linear part has the same prior variance over the first arms, divided
+equally among the features in which these arms differ, so the prior depends neither on units nor on the number of features.
 """
 
 from __future__ import annotations
@@ -16,33 +16,32 @@ from duelist import native
 from duelist.core.arms import ArmTable
 from duelist.core.arrays import MAX_ROUNDS, Floats, Ints, Words, check_pairs, is_integer, is_number
 from duelist.core.duel import Duel, check_outcome, check_weight
-from duelist.core.errors import InvalidInput, UnknownDuel
+from duelist.core.errors import InvalidInput
 from duelist.core.seeds import seed_words
 from duelist.policies.base import Choice
+from duelist.policies.engine.pending import no_pairs_left, pending_id
 
 if TYPE_CHECKING:
     from duelist.model.stopping import Recommendation
     from duelist.policies.engine.native_policy import NativePolicy
 
 BLOCK: Final = 256
-"""So many arms are known together with their covariances, those that were voted on last; the others are independent of them."""
-MOST_FEATURES: Final = 2**13
-"""Covariances of so many are half a gigabyte."""
+"""Number of arms whose covariances are stored: those voted on last. Others are independent of them."""
+MAX_FEATURES: Final = 2**13
+"""With this many features the covariance takes half a gigabyte."""
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
 PendingRows = tuple[Ints, Floats, Floats]
-"""Duels that are out: who meets whom (duels, 2), the differences of their features, and what each counts."""
-_NOTHING_OUT: Final[PendingRows] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
-
-
+"""Pending duels: ids of the two arms (duels, 2), differences of their features, and weights."""
+_NO_PENDING: Final[PendingRows] = (_NO_PAIRS, np.empty((0, 0)), np.empty(0))
 NEEDS_ARM_TABLE: Final = (
-    "This policy knows arms by who they are, not by features alone.",
-    "Give a table of them, ArmTable(ids, features), or start a new policy.",
+    "This policy learns arm effects and needs the ids of the arms.",
+    "Give ArmTable(ids, features), or start a new policy.",
 )
 
 
 class PendingDuel(NamedTuple):
-    """A duel that is out: positions as asked, who the two are, and features of the first minus those of the second."""
+    """A pending duel: positions as asked, ids of the arms, and features of the first minus those of the second."""
 
     first: int
     second: int
@@ -51,10 +50,9 @@ class PendingDuel(NamedTuple):
 
 
 class UtilityPosterior(NamedTuple):
-    """What is known of arms: utilities, their variances, and covariances of the chosen ones with all (chosen, n_arms).
+    """Posterior of utilities: means, variances, and covariances of the chosen arms with all (chosen, n_arms).
 
-    Variances and covariances are those of utilities relative to an arm with the middle value of every feature on the table: duels tell
-    nothing of the level.
+    Variances and covariances are relative to an arm with the median of every feature, since duels carry no information about the level.
     """
 
     utilities: Floats
@@ -63,10 +61,10 @@ class UtilityPosterior(NamedTuple):
 
 
 class ArmEffectsLearner:
-    """One live run: what is known, and the duels that are out. Its verbs are those of `NativePolicy`."""
+    """One live run with arm effects: the state of the engine and the pending duels. Its methods are those of `NativePolicy`."""
 
-    def __init__(self, policy: NativePolicy, known: Any) -> None:
-        self.known = known
+    def __init__(self, policy: NativePolicy, state: Any) -> None:
+        self.state = state
         self.next_id = 0
         self.rounds = 0
         self.pending: dict[int, PendingDuel] = {}
@@ -74,23 +72,23 @@ class ArmEffectsLearner:
         self._rule = policy.make_rule()
 
     @classmethod
-    def begun(cls, policy: NativePolicy, arms: ArmTable, words: Words) -> ArmEffectsLearner:
-        """A run that has seen nothing but these arms."""
+    def start(cls, policy: NativePolicy, arms: ArmTable, words: Words) -> ArmEffectsLearner:
+        """Return a learner that has seen nothing but these arms."""
         check_support(policy)
-        if arms.dim > MOST_FEATURES:
+        if arms.dim > MAX_FEATURES:
             raise InvalidInput(
-                f"arms have {arms.dim} features.", f"Beside arm effects they may have at most {MOST_FEATURES}."
+                f"arms have {arms.dim} features.", f"With arm effects, give at most {MAX_FEATURES}.", field="arms"
             )
-        own_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
-        return cls(policy, native.new_arm_effects(policy.link, arms.features, own_variance, BLOCK, words))
+        effect_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
+        return cls(policy, native.new_arm_effects(policy.link, arms.features, effect_variance, BLOCK, words))
 
-    # -- the contract --------------------------------------------------------------------
+    # -- ask and tell --------------------------------------------------------------------
 
     def ask(self, arms: ArmTable, distinct: bool, exclude: Collection[tuple[int, int]]) -> Duel:
-        """See `NativePolicy.ask`; duels that are out count as if they were answered, so that the next is about something else."""
-        first, second, words = self._decided(arms, distinct, exclude, self._waiting(), None, self.rounds + 1)
-        self.known.observe_arms(arms.features)
-        self.known.set_words(words)
+        """See `NativePolicy.ask`. Pending duels count as answered, so that the next one adds other information."""
+        first, second, words = self._decide(arms, distinct, exclude, self._own_pending(), None, self.rounds + 1)
+        self.state.observe_arms(arms.features)
+        self.state.set_words(words)
         self.pending[self.next_id] = PendingDuel(first, second, *_compared(arms, first, second))
         self.next_id += 1
         self.rounds += 1
@@ -99,34 +97,21 @@ class ArmEffectsLearner:
     def tell(self, duel: Any, outcome: float, weight: float) -> None:
         """See `NativePolicy.tell`."""
         value, mass = check_outcome(outcome), check_weight(weight)
-        number = self.number(duel)
-        out = self.pending[number]
-        self.known.learn(*out.arms, out.difference, value, mass)
+        number = pending_id(self, duel)
+        asked = self.pending[number]
+        self.state.learn(*asked.arms, asked.difference, value, mass)
         del self.pending[number]
 
     def forget(self, duel: Any) -> None:
         """See `NativePolicy.forget`."""
-        del self.pending[self.number(duel)]
+        del self.pending[pending_id(self, duel)]
 
-    def number(self, duel: Any) -> int:
-        """The number of a pending duel, or an error that says what is wrong with it."""
-        key = duel.id if isinstance(duel, Duel) else duel
-        known = self.pending.get(int(key)) if is_integer(key) else None
-        if known is None:
-            why = (
-                "was told or forgotten already"
-                if is_integer(key) and 0 <= key < self.next_id
-                else "was never asked of this policy"
-            )
-            raise UnknownDuel(f"Duel {key!r} {why}.", "Tell each duel that `ask` returned once.")
-        if isinstance(duel, Duel) and (duel.first, duel.second) != known[:2]:
-            raise UnknownDuel(
-                f"Duel {key} was asked as {known[:2]}, not ({duel.first}, {duel.second}).",
-                "Tell the outcome in the order asked.",
-            )
-        return int(key)
+    def pending_positions(self, number: int) -> tuple[int, int] | None:
+        """Return the positions of a pending duel; None if no pending duel has this id."""
+        duel = self.pending.get(number)
+        return None if duel is None else (duel.first, duel.second)
 
-    # -- a log in the place of pending duels ---------------------------------------------
+    # -- for studies ---------------------------------------------------------------------
 
     def suggest(
         self,
@@ -137,92 +122,93 @@ class ArmEffectsLearner:
         distinct: bool,
         exclude: Collection[tuple[int, int]],
     ) -> Choice:
-        """See `NativePolicy.consider`; pending duels are tables of their two arms."""
+        """See `NativePolicy.suggest`; pending duels are tables of their two arms."""
         words = None if seed is None else seed_words(seed)
         t = (self.rounds if rounds is None else int(rounds)) + 1
-        first, second, _ = self._decided(arms, distinct, exclude, self._out(pending), words, t)
+        first, second, _ = self._decide(arms, distinct, exclude, self._pending_rows(pending), words, t)
         return Choice(first, second)
 
-    def learn(self, seen: Any, outcome: float, weight: float, layer: int | None, share: float) -> None:
-        """See `NativePolicy.learn`; `seen` is the table of the two arms."""
+    def learn(self, arms: Any, outcome: float, weight: float, layer: int | None, share: float) -> None:
+        """See `NativePolicy.learn`; `arms` is the table of the two arms."""
         value, times = check_outcome(outcome), check_weight(weight)
         mass = times * _checked_share(layer, share)
-        pair = self._fitting(seen)
+        pair = self._checked_table(arms)
         if len(pair) != 2:
-            raise InvalidInput(f"seen has {len(pair)} arms.", "Give the two that were compared.")
-        arms, difference = _compared(pair, 0, 1)
-        self.known.learn(*arms, difference, value, mass)
+            raise InvalidInput(f"{len(pair)} arms were given.", "Give the two that were compared.", field="arms")
+        ids, difference = _compared(pair, 0, 1)
+        self.state.learn(*ids, difference, value, mass)
         self.next_id += 1
         self.rounds += 1
 
+    # -- posterior and decision ----------------------------------------------------------
+
     def posterior(self, arms: Any, chosen: Any = _NONE) -> UtilityPosterior:
-        """What is known of arms."""
-        table, places = self._fitting(arms), np.asarray(chosen, np.int64)
-        if places.size and not (places.min() >= 0 and places.max() < len(table)):
+        """Return the posterior of the arms' utilities, with covariances of the chosen positions."""
+        table, positions = self._checked_table(arms), np.asarray(chosen, np.int64)
+        if positions.size and not (positions.min() >= 0 and positions.max() < len(table)):
             raise InvalidInput(
-                f"chosen is {places.tolist()}.",
-                f"Give positions on the table, from 0 to {len(table) - 1}.",
+                f"chosen is {positions.tolist()}.",
+                f"Give positions in the table, from 0 to {len(table) - 1}.",
                 field="chosen",
             )
-        return UtilityPosterior(*self.known.posterior(table.ids, table.features, places))
+        return UtilityPosterior(*self.state.posterior(table.ids, table.features, positions))
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
-        # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.model.stopping import GapPosterior, recommend_from_gaps
+        from duelist.model.stopping import GapPosterior, recommend_from_gaps  # imports SciPy, which is slow
 
-        table = self._fitting(arms)
-        u = self.posterior(table).utilities
-        best = int(np.argmax(u))
-        squares = self.known.squared_widths(table.ids, table.features, best)
-        apart = table.features - table.features[best]
-        prior = 2.0 * self.known.arrays()["effect_variance"][0] + np.square(apart) @ self.known.prior_variances(
+        table = self._checked_table(arms)
+        utilities = self.posterior(table).utilities
+        best = int(np.argmax(utilities))
+        squares = self.state.squared_widths(table.ids, table.features, best)
+        gaps = table.features - table.features[best]
+        prior = 2.0 * self.state.arrays()["effect_variance"][0] + np.square(gaps) @ self.state.prior_variances(
             table.features
         )
-        votes = float(self.known.votes)
 
-        def covariance(kept: Ints) -> Floats:
-            return self.posterior(table[kept], np.arange(len(kept))).covariances
+        def covariance(positions: Ints) -> Floats:
+            return self.posterior(table[positions], np.arange(len(positions))).covariances
 
-        return recommend_from_gaps(GapPosterior(u, squares, prior, votes, covariance), delta, tolerance)
+        posterior = GapPosterior(utilities, squares, prior, float(self.state.votes), covariance)
+        return recommend_from_gaps(posterior, delta, tolerance)
 
-    # -- inside --------------------------------------------------------------------------
+    # -- internals -----------------------------------------------------------------------
 
-    def _decided(
+    def _decide(
         self,
         arms: ArmTable,
         distinct: bool,
         exclude: Collection[tuple[int, int]],
-        out: PendingRows,
+        pending: PendingRows,
         words: Words | None,
         t: int,
     ) -> tuple[int, int, Words]:
-        table = self._fitting(arms)
+        table = self._checked_table(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
-        shown = table.ids, table.features, bool(distinct), pairs
-        first, second, after = self.known.decide(self._rule, *shown, *out, words, min(t, MAX_ROUNDS))
+        constraints = table.ids, table.features, bool(distinct), pairs
+        first, second, words_after = self.state.decide(self._rule, *constraints, *pending, words, min(t, MAX_ROUNDS))
         if first < 0:
-            raise InvalidInput(
-                f"No pair is left to ask among the {len(table)} arms.", "Exclude fewer, or wait for an outcome."
-            )
-        return first, second, after
+            raise no_pairs_left(len(table))
+        return first, second, words_after
 
-    def _waiting(self) -> PendingRows:
-        """The duels of its own that are out, in the order asked."""
+    def _own_pending(self) -> PendingRows:
+        """Return the pending duels of `ask`, in order."""
         if not self.pending:
-            return _NOTHING_OUT
-        waiting = self.pending.values()
-        differences = np.array([duel.difference for duel in waiting], np.float64)
-        return np.array([duel.arms for duel in waiting], np.int64), differences, np.ones(len(waiting))
+            return _NO_PENDING
+        duels = self.pending.values()
+        differences = np.array([duel.difference for duel in duels], np.float64)
+        return np.array([duel.arms for duel in duels], np.int64), differences, np.ones(len(duels))
 
-    def _out(self, pending: Sequence[tuple[Any, int, float]]) -> PendingRows:
-        """Duels that are out with others."""
+    def _pending_rows(self, pending: Sequence[tuple[Any, int, float]]) -> PendingRows:
+        """Return the pending duels given to `suggest`."""
         if not pending:
-            return _NOTHING_OUT
-        pairs = [self._fitting(seen) for seen, _, _ in pending]
-        stray = next((pair for pair in pairs if len(pair) != 2), None)
-        if stray is not None:
-            raise InvalidInput(f"A pending duel is of {len(stray)} arms.", "Give the two that meet.")
+            return _NO_PENDING
+        pairs = [self._checked_table(arms) for arms, _, _ in pending]
+        invalid = next((pair for pair in pairs if len(pair) != 2), None)
+        if invalid is not None:
+            raise InvalidInput(
+                f"A pending duel has {len(invalid)} arms.", "Give the two that it compares.", field="pending"
+            )
         masses = [_checked_share(layer, share) for _, layer, share in pending]
         features = np.array([pair.features for pair in pairs], np.float64)
         return (
@@ -231,43 +217,44 @@ class ArmEffectsLearner:
             np.array(masses, np.float64),
         )
 
-    def _fitting(self, arms: Any) -> ArmTable:
+    def _checked_table(self, arms: Any) -> ArmTable:
         if not isinstance(arms, ArmTable):
             raise InvalidInput(*NEEDS_ARM_TABLE)
-        if arms.dim != self.known.dim:
+        if arms.dim != self.state.dim:
             raise InvalidInput(
-                f"arms have {arms.dim} features, but those of this policy have {self.known.dim or 'none'}.",
+                f"arms have {arms.dim} features, but those of this policy have {self.state.dim or 'none'}.",
                 "Give the same features every round, or start a new policy.",
+                field="arms",
             )
         return arms
 
 
 def _compared(table: ArmTable, first: int, second: int) -> tuple[tuple[int, int], Floats]:
-    """Who two arms of a table are, and features of the first minus those of the second."""
-    numbers, features = table.ids, table.features
-    return (int(numbers[first]), int(numbers[second])), features[first] - features[second]
+    """Return the ids of two arms, and features of the first minus those of the second."""
+    ids, features = table.ids, table.features
+    return (int(ids[first]), int(ids[second])), features[first] - features[second]
 
 
 def check_support(policy: NativePolicy) -> None:
-    """InvalidInput where a policy cannot learn of arms by who they are."""
-    if not policy.accepts_arm_table:
-        name = type(policy).__name__
-        if policy.make_rule().supports_arm_effects:
-            raise InvalidInput(
-                f"estimator is {policy.estimator!r}, and arms with arm effects are learned in one pass.",
-                f'Take {name}(estimator="online").',
-                field="estimator",
-            )
+    """Raise InvalidInput if a policy cannot learn arm effects."""
+    if policy.accepts_arm_table:
+        return
+    name = type(policy).__name__
+    if policy.supports_arm_effects:
         raise InvalidInput(
-            f"{name} is for arms with features alone.",
-            "With ArmTable, or arms without features, take BestArmPair, DesignPair, LocalPairUCB (radius "
-            '"practical" or a number), RankingPair, RewardDesign or UniformPair.',
-            field=name,
+            f"estimator is {policy.estimator!r}, but arm effects need the one-pass estimator.",
+            f'Use {name}(estimator="online").',
+            field="estimator",
         )
+    raise InvalidInput(
+        f"{name} cannot learn arm effects; it needs features.",
+        "With an ArmTable, or arms without features, use BestArmPair, DesignPair, LocalPairUCB (radius "
+        '"practical" or a number), RankingPair, RewardDesign or UniformPair.',
+    )
 
 
 def _checked_share(layer: Any, share: Any) -> float:
-    """What an outcome counts: policies with arm effects have one layer, -1 is none."""
+    """Return the weight of an outcome; with arm effects there is one layer, and -1 is none."""
     if (
         not (layer is None or (is_integer(layer) and layer in (-1, 0)))
         or not is_number(share)

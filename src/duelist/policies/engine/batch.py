@@ -1,4 +1,4 @@
-"""Duels in many contexts at once: what `ask_batch` takes and returns."""
+"""Batches: duels in many contexts at once, what `ask_batch` takes and returns."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from duelist.core.arrays import Floats, Ints, check_contexts, check_ragged_conte
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput
 
-_MOST_DESIGNED: Final = 256
-"""Candidates from which on contexts and pairs are not chosen together."""
+_MAX_JOINT_CANDIDATES: Final = 256
+"""With this many candidates or more, contexts and pairs are not chosen together."""
 
 
 @dataclass(frozen=True)
 class Contexts:
-    """Contexts as the engine reads them: one array, in which shorter ones end in rows that are not looked at."""
+    """Contexts for the engine: one array, in which contexts with fewer candidates are padded."""
 
     listed: Floats | list[Floats]
     cube: Floats
     counts: Ints | None
 
     def check_k(self, k: Any, designs: bool) -> None:
-        """Whether so many duels can be chosen: one a context, or, by a policy that designs, one a pair."""
+        """Check a number of duels: at most one per context, or one per pair for a policy that designs batches."""
         n, candidates, _ = self.cube.shape
         sizes = np.full(n, candidates) if self.counts is None else self.counts
-        together = designs and 1 < candidates < _MOST_DESIGNED
+        together = designs and 1 < candidates < _MAX_JOINT_CANDIDATES
         most = int((sizes * (sizes - 1) // 2).sum()) if together else n
         if k is None or (is_integer(k) and 1 <= k <= most):
             return
@@ -41,9 +41,9 @@ class Contexts:
         more = ""
         if is_integer(k) and k > n:
             more = (
-                f"; beside a context of {_MOST_DESIGNED} candidates and more, all are asked about once: give those in a batch of their own"
+                f". Put contexts with {_MAX_JOINT_CANDIDATES} candidates or more in a batch of their own"
                 if designs
-                else "; RewardDesign asks about several pairs of a context"
+                else ". RewardDesign asks about several pairs per context"
             )
         raise InvalidInput(
             f"k is {k!r}.",
@@ -53,7 +53,9 @@ class Contexts:
 
 
 def as_contexts(arms: Any, dim: int | None) -> Contexts:
-    """What `ask_batch` was given: an array (contexts, candidates, dim), or a list of arrays (candidates, dim)."""
+    """Return the contexts given to `ask_batch`: an array (contexts, candidates, dim), or a list of arrays (candidates,
+    dim).
+    """
     if not is_ragged(arms):
         shown = check_contexts(arms, dim)
         return Contexts(shown, shown, None)
@@ -67,11 +69,11 @@ def as_contexts(arms: Any, dim: int | None) -> Contexts:
 
 @dataclass(frozen=True)
 class Batch:
-    """Duels in contexts, as pairs (context, duel).
+    """Duels in contexts, iterated as pairs (context, duel).
 
-    `contexts` are positions in the arms that were given: all in order, or the k chosen ones, the first
-    chosen first. `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it where k was
-    given, on its own otherwise; 0 where the policy would learn nothing. (`RewardDesign` has the slope of the link in the place of w^2.)
+    `contexts` are positions in the given arms: all in order, or the k chosen ones, the first chosen first.
+    `information` is what each duel adds, log(1 + w^2 |x - y|^2), to those before it if k was given, and on its own
+    otherwise; 0 if nothing would be learned. (With `RewardDesign` the slope of the link replaces w^2.)
     """
 
     contexts: Ints

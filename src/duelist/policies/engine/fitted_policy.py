@@ -1,4 +1,4 @@
-"""What a native policy has learned, and what it says of it; nothing here changes anything."""
+"""`FittedPolicy`: what a native policy has learned, read without changing it."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class FittedPolicy(Policy):
-    """The half of a native policy that is read: estimates, precisions, and which arm it would name."""
+    """The read-only half of a native policy: estimates, precisions, scorers, and stopping decisions."""
 
     link: str
     estimator: str
     pure_exploration: ClassVar[bool] = False
-    """Whether it asks in order to name the best arm, and not to lose little on the way."""
+    """Whether it asks to find the best arm, rather than to keep regret small."""
     _player: Any
     _effects: ArmEffectsLearner | None
 
     @property
     def dim_(self) -> int | None:
-        """Number of features, learned from the first arms; None before."""
-        return self._effects.known.dim if self._effects is not None else self._player.dim or None
+        """Number of features, set by the first arms; None before."""
+        return self._effects.state.dim if self._effects is not None else self._player.dim or None
 
     @property
     def online_(self) -> bool:
@@ -42,32 +42,31 @@ class FittedPolicy(Policy):
 
     @property
     def theta_(self) -> Floats:
-        """The estimate of theta; see `main_layer_` for policies with several."""
+        """The estimate of theta; see `main_layer_` for layered policies."""
         if self._effects is not None:
-            return np.asarray(self._effects.known.theta)
+            return np.asarray(self._effects.state.theta)
         return self.estimate(self.main_layer_)
 
     @property
     def reward_theta_(self) -> Floats:
-        """The estimate for predicting votes on new arms: all votes, with the ridge that makes them most likely.
+        """The estimate of theta for predicting votes: from all votes, with the ridge selected by evidence.
 
-        `theta_` has the ridge that decides well; with many features or few votes this one predicts better
-        (`duelist.model.ridge_selection`).
-        It takes the votes themselves, which only the exact estimator keeps.
+        `theta_` has a ridge for decisions; with many features or few votes this estimate predicts better
+        (`duelist.model.ridge_selection`). It needs the votes, which only the exact estimator keeps.
         """
-        from duelist.policies.engine.pooled_fit import reward_theta  # and SciPy with it
+        from duelist.policies.engine.pooled_fit import reward_theta  # imports SciPy, which is slow
 
         return reward_theta(self)
 
     def scorer(self) -> Scorer:
-        """What was learned, as a thing of its own that scores arms and foresees votes; see `duelist.model.scorer`.
+        """Return a `Scorer`, which scores arms and predicts votes without the policy.
 
-        All votes, with the ridge that makes them most likely, as in `reward_theta_`. The one-pass estimator has not kept the votes, and
-        gives its own estimate, with the ridge it decides by.
+        It is fitted to all votes with the ridge selected by evidence, like `reward_theta_`. The one-pass estimator has
+        not kept the votes, so its scorer has the policy's own estimate and ridge.
 
-        Votes count as they do for the policy. VACDB and other layered policies weigh a vote down by w^2 where little was known, and leave
-        out those of rounds in which they only show what they know: the weights are part of their estimators, and what a vote would
-        have counted without them is not kept. Where every vote shall count alike, take `Study.scorer`, or `fit_mle` of your log.
+        Votes count as they do for the policy. VACDB and other layered policies weight a vote down by w^2 if its pair
+        was uncertain, and ignore votes of rounds that only exploit; these weights are part of their estimators. To
+        count every vote alike, use `Study.scorer`, or `fit_mle` on your log.
 
         >>> import duelist as dl, numpy as np
         >>> policy = dl.UniformPair(random_state=0)
@@ -75,34 +74,34 @@ class FittedPolicy(Policy):
         >>> bool(policy.scorer().prefer(np.eye(3)[duel.first], np.eye(3)[duel.second]) > 0.5)
         True
         """
-        from duelist.policies.engine.pooled_fit import learned_scorer  # and SciPy with it
+        from duelist.policies.engine.pooled_fit import learned_scorer  # imports SciPy, which is slow
 
         return learned_scorer(self)
 
     @property
     def precision_(self) -> Floats:
-        """The precision Sigma that belongs to `theta_`."""
+        """The precision Sigma of `theta_`."""
         return self.layer_precision(self.main_layer_)
 
     @property
     def main_layer_(self) -> int:
-        """Position of the estimator with the most data (the deepest of equals)."""
+        """Index of the estimator with most data (the deepest of equals)."""
         counts = self._fitted().learned
         return int(counts.size - 1 - np.argmax(counts[::-1])) if counts.any() else 0
 
     @property
     @abstractmethod
     def supports_arm_effects(self) -> bool:
-        """Whether its rule can decide among arms that have arm effects."""
+        """Whether its rule can decide among arms with effects."""
 
     @property
     def pooled_ridge_(self) -> Floats:
-        """The ridge of every feature under the votes of all layers together."""
+        """The ridge of each feature for the votes of all layers together."""
         arrays = self._fitted().state.arrays()
         return np.asarray(arrays["ridge"][0] * arrays["scale"])
 
     def posterior(self, arms: ArmTable, chosen: Sequence[int] = ()) -> UtilityPosterior:
-        """What is known of `ArmTable`: utilities, variances, and covariances of those at the chosen positions with all."""
+        """Return the posterior utilities of an `ArmTable`, with covariances of the chosen positions."""
         return self._arm_effects(arms, keep=False).posterior(arms, chosen)
 
     def recommend(
@@ -114,25 +113,26 @@ class FittedPolicy(Policy):
         unit: str = "utility",
         effects: bool | None = None,
     ) -> Recommendation:
-        """The best of these arms by all votes so far, how sure that is, and the arms not yet ruled out.
+        """Return the best of these arms by all votes so far, and whether to stop asking.
 
-        Call it after every vote if you like, and stop when it is `decided`: the announced arm is then wrong with
-        probability at most `delta` (see `duelist.model.stopping` for what is behind that). Nothing changes.
+        Call it after every vote if you like, and stop once it is `decided`: the recommended arm is then wrong with
+        probability at most `delta` (`duelist.model.stopping`). It changes nothing.
 
         Parameters
         ----------
         arms
-            (n_arms, dim). Arms with the same features are named together.
+            (n_arms, dim). Arms with the same features are recommended together.
         delta
             The error rate.
         tolerance, unit
-            How much better than the announced arm another may be: a difference of utilities, or, with unit "chance", by how
-            much its chance of winning may be above one half. With arms that are nearly equal, only a tolerance ends the asking.
+            How much better than the recommended arm another may be: a difference of utilities, or, with unit "chance",
+            how far its win probability may exceed one half. If arms are nearly equal, only a tolerance leads to a
+            decision.
         effects
-            Whether arms have effects of their own beside their features (see `duelist.model.misfit`). None: they have where
-            the votes say that features alone do not explain them, and the advice says so. That takes all arms that were asked
-            about, up to 300, and who won against whom, which a policy counts (with the one-pass estimator for up to 2,048 pairs,
-            those of 64 arms). An arm that is announced untested comes with the advice that it is.
+            Whether arms have effects beside their features (`duelist.model.misfit`). None: if a test says that features
+            alone do not explain the votes; the advice then says so. The test needs all arms asked about, up to 300, and
+            votes by pair, which a policy counts (with the one-pass estimator for up to 2,048 pairs, those of 64 arms).
+            Without the test, the advice says that.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
@@ -148,15 +148,14 @@ class FittedPolicy(Policy):
 
             if effects is False:
                 raise InvalidInput(
-                    "effects is False, but ArmTable have arm effects.",
-                    "Leave effects out, or give (n_arms, dim).",
+                    "effects is False, but an ArmTable has arm effects.",
+                    "Leave effects out, or give features (n_arms, dim).",
                     field="effects",
                 )
-            known = self._arm_effects(arms, keep=False)
-            found = known.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
+            learner = self._arm_effects(arms, keep=False)
+            found = learner.recommend(arms, delta, utility_tolerance(tolerance, unit, self.link))
             return replace(found, tolerance_given=(tolerance, unit), advice=advice(self, found))
-        # SciPy takes longer to load than a policy to decide; who only asks and tells does not wait for it.
-        from duelist.policies.engine.recommend import recommend_arm
+        from duelist.policies.engine.recommend import recommend_arm  # imports SciPy, which is slow
 
         return recommend_arm(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
@@ -190,11 +189,11 @@ class FittedPolicy(Policy):
         return decided_arm_of(self, check_arms(arms, self.dim_), delta, (tolerance, unit), effects)
 
     def estimate(self, layer: int) -> Floats:
-        """The up-to-date estimate of one estimator."""
+        """Return the up-to-date estimate of one layer."""
         return self._player.estimate(self._checked_layer(layer))
 
     def layer_precision(self, layer: int) -> Floats:
-        """The precision Sigma of one estimator."""
+        """Return the precision Sigma of one layer."""
         factor = np.triu(self._player.precision_factor(self._checked_layer(layer)))
         return np.asarray(factor.T @ factor)
 
@@ -206,17 +205,17 @@ class FittedPolicy(Policy):
 
     @abstractmethod
     def _uses_arm_effects(self, arms: Any) -> bool:
-        """Whether these arms, or those before them, have arm effects."""
+        """Whether the policy learns arm effects, given these arms."""
 
     @abstractmethod
     def _arm_effects(self, arms: Any, *, keep: bool = True) -> ArmEffectsLearner:
-        """What is known of arms with arm effects, of which these may be the first; who only looks does not `keep` that."""
+        """Return the learner of arm effects, started with these arms if need be, and stored if `keep`."""
 
     def _fitted(self) -> Any:
         if self._effects is not None:
             raise InvalidInput(
-                f"This {type(self).__name__} knows arms by arm effects, not by theta alone.",
-                "`posterior(arms)` says what it knows.",
+                f"This {type(self).__name__} has learned arm effects, not theta alone.",
+                "Use `posterior(arms)`.",
             )
         if self._player.dim == 0:
             raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "`ask` first.")

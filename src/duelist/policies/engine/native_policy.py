@@ -1,4 +1,4 @@
-"""What all policies share whose rule is native: settings, ask and tell, a log in the place of pending duels, snapshots."""
+"""`NativePolicy`: settings, ask and tell, replay of a log, and snapshots of policies in the engine."""
 
 from __future__ import annotations
 
@@ -46,28 +46,28 @@ ESTIMATORS: Final = ("exact", "online")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class NativePolicy(FittedPolicy):
-    """A policy whose rule runs in the engine: one live run, or many at once in a simulation.
+    """A policy whose rule runs in the engine, in one live run or in many simulated ones.
 
     Parameters
     ----------
     horizon
-        Number of rounds T, or None if it is not known; a policy that does not use it ignores it.
+        Number of rounds T, or None if unknown; ignored by policies that do not need it.
     link
         "logistic", "probit" or "exponential".
     ridge
-        Ridge of the estimate, in the units of the features, the same for each. None: for each feature `practical_ridge`
-        times its variance over the first arms shown, so that the rule does not depend on the units of any. Where the
-        arms of later duels turn out to be of another size, the ridge follows, and pairs that turn out to be out of all
-        proportion count in the precision as typical ones (`native/model/feature_scale.hpp` has the rule). With `ArmTable`
-        it is the inverse of the variance of an arm effect, by default 1.
+        Ridge of the estimate, one number in the units of the features. None: for each feature `practical_ridge` times
+        its variance over the first arms, so that units do not matter. If later arms have another scale, the ridge
+        follows, and pairs far out of proportion count in the precision as typical ones
+        (`native/model/feature_scale.hpp`). With an `ArmTable`, the inverse of the variance of an arm effect, by default
+        1.
     estimator
-        "exact" (default): the root of the estimating equation over all duels. With arms that never change a
-        round costs the same however long the run; with changing arms the cost and the memory of a
-        round grow with the distinct differences seen. "online": one pass, an approximation; each outcome
-        is taken in once, in O(dim^2) time and memory, and forgotten, but for the number of wins of each pair,
-        as long as there are no more than 2,048 pairs: `recommend` is made from those.
+        "exact" (default): the root of the estimating equation over all duels. With fixed arms the cost per round does
+        not depend on the number of rounds; with changing arms cost and memory grow with the number of distinct
+        differences. "online": one pass, an approximation. Each outcome is learned once, in O(dim^2) time and memory,
+        and forgotten, except for the wins of each pair as long as there are at most 2,048 pairs: stopping decisions use
+        those.
     random_state
-        Seed of the policy's own randomness; None takes one from the operating system.
+        Seed of the policy's own randomness; None draws one from the operating system.
     """
 
     horizon: int | None = None
@@ -77,11 +77,11 @@ class NativePolicy(FittedPolicy):
     random_state: int | None = None
 
     practical_ridge: ClassVar[float] = 1.0
-    """The default ridge for features of unit variance."""
+    """The default ridge of a feature with unit variance."""
     ridge_reference_dim: ClassVar[float] = math.inf
-    """Before the first vote an arm's utility is as uncertain as with so many features, however many there are."""
+    """Beyond this many features the prior variance of a utility grows no more (`default_ridge`)."""
     local_curvature: ClassVar[bool] = False
-    """Whether widths are those of the curvature at the estimate, not of the precision."""
+    """Whether widths use the curvature at the estimate instead of the precision."""
     _player: Any = field(init=False, default=None)
     _effects: ArmEffectsLearner | None = field(init=False, default=None)
     _requires_arm_table: bool = field(init=False, default=False)
@@ -99,20 +99,20 @@ class NativePolicy(FittedPolicy):
 
     @classmethod
     def setting_names(cls) -> list[str]:
-        """Names of the settings the constructor takes."""
+        """Return the names of the constructor's arguments."""
         return [f.name for f in fields(cls) if f.init]
 
-    # -- hooks a policy fills in ---------------------------------------------------------
+    # -- for subclasses ------------------------------------------------------------------
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense; those of this class are checked already."""
+        """Check the settings of a subclass; those of this class are checked already."""
 
     def rule_settings(self) -> dict[str, float]:
-        """The numbers that the rule reads, by name."""
+        """Return the numbers that the rule reads, by name."""
         return {}
 
     def prior(self, variances: Floats, reach: float) -> Prior:
-        """What to start from, given the variance of each feature and the largest distance of an arm from the centre."""
+        """Return the prior, given the variance of each feature and the largest distance of an arm from the centre."""
         if self.ridge is not None:
             return Prior(float(self.ridge), float(self.ridge))
         ridge = self.practical_ridge_in(len(variances))
@@ -120,21 +120,21 @@ class NativePolicy(FittedPolicy):
 
     @classmethod
     def practical_ridge_in(cls, dim: int) -> float:
-        """The default ridge of a feature of unit variance among so many."""
+        """Return the default ridge of a feature with unit variance among `dim` features."""
         return default_ridge(dim, cls.ridge_reference_dim, cls.practical_ridge)
 
     def make_rule(self) -> Any:
-        """The rule in the engine, which has the name of the policy, or of the one that it is derived from."""
-        named = (cls.__name__ for cls in type(self).__mro__)
-        known = native.selection_rule_names()
-        return native.make_selection_rule(next(name for name in named if name in known), self.rule_settings())
+        """Return the rule in the engine, named like this class or a base class."""
+        names = (cls.__name__ for cls in type(self).__mro__)
+        rules = native.selection_rule_names()
+        return native.make_selection_rule(next(name for name in names if name in rules), self.rule_settings())
 
     def initial_arms(self, contexts: Floats | list[Floats]) -> Floats:
-        """What a policy that begins with a batch of contexts (candidates, dim) learns the units from: the first context."""
+        """Return the arms that set the feature scale of a policy whose first call is a batch: the first context."""
         return np.asarray(contexts[0])
 
     def initial_state(self, words: Words, arms: Floats) -> Any:
-        """A state that has seen nothing but these arms (n_arms, dim)."""
+        """Return a state that has seen nothing but these arms (n_arms, dim)."""
         start = self.prior(*native.arm_spread(arms))
         first_arms = np.ascontiguousarray(arms, np.float64) if start.by_feature else None
         return native.new_policy_state(
@@ -142,21 +142,21 @@ class NativePolicy(FittedPolicy):
             kappa=start.kappa, units=start.units, bound=start.bound, ridge=start.ridge, prior=start.precision, first_arms=first_arms,
         )  # fmt: skip
 
-    # -- the contract --------------------------------------------------------------------
+    # -- ask and tell --------------------------------------------------------------------
 
     def ask(self, arms: Arms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
-        """Two arms to compare, by their position in `arms` (n_arms, dim).
+        """Return two arms to compare, by their positions in `arms`.
 
         Parameters
         ----------
         arms
-            What is on the table: a row of features an arm; or `ArmTable`, who is on the table, in every round.
+            Features (n_arms, dim), or an `ArmTable` in every round.
         distinct
             True (default): two different arms, which people can compare. Arms with the same features count as
-            different; a single arm can only meet itself. False: the published rule, under which an arm may meet
+            different; a single arm is compared with itself. False: the published rule, which may compare an arm with
             itself. Such a duel means that the policy would show this arm and has nothing to learn here.
         exclude
-            Pairs of positions that may not be asked, because they are out with somebody.
+            Pairs of positions that must not be asked, for example because they are pending.
         """
         if len(exclude) == 0:
             duel = self._player.ask(arms, distinct)
@@ -173,7 +173,7 @@ class NativePolicy(FittedPolicy):
         return duel
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
-        """The outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
+        """Learn the outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
         if self._player.tell(duel, outcome, weight):
             return
         if self._effects is not None:
@@ -185,25 +185,25 @@ class NativePolicy(FittedPolicy):
     def ask_batch(
         self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True
     ) -> Batch:
-        """A duel in each of many contexts, or in the k contexts that would teach most.
+        """Return a duel in each of many contexts, or in the k contexts with most to learn.
+
+        All duels are chosen from what the policy has learned so far; nothing is learned in between. Tell each of them
+        like any other duel.
 
         Parameters
         ----------
         arms
-            (contexts, candidates, dim): the candidates of every context; or a list of arrays (candidates, dim), where some contexts have
-            more of them than others.
+            (contexts, candidates, dim): the candidates of each context; or a list of arrays (candidates, dim), if
+            contexts have different numbers of candidates.
         k
-            How many duels to ask for, at most one in each context; None: one in each. The k contexts are chosen one after the other, each
-            for the most information log(1 + w^2 |x - y|^2) that its duel adds to those already chosen. A policy that designs
-            (`RewardDesign`) chooses pairs and contexts together, and may come back to a context for another pair where that pays: it takes
-            a k of up to all pairs of all contexts.
+            Number of duels, at most one per context; None: one per context. The k contexts are chosen one after the
+            other, each for the largest information gain log(1 + w^2 |x - y|^2) of its duel, given those chosen before.
+            `RewardDesign` chooses pairs and contexts together and may choose several pairs of one context, so its k may
+            be up to the number of all pairs.
         threads
-            How many to use; None: all cores. The result does not depend on it.
+            Number of threads; None: all cores. The result does not depend on it.
         distinct
-            As for `ask`: two different arms, unless told otherwise.
-
-        Every context is decided by the policy's own rule from what it knows now; nothing is learned in
-        between. Tell each duel of the result like any other.
+            As for `ask`.
 
         >>> import duelist as dl, numpy as np
         >>> policy = dl.MaxPairUCB(random_state=0)
@@ -212,29 +212,29 @@ class NativePolicy(FittedPolicy):
         ...     policy.tell(duel, 1)
         """
         if self._uses_arm_effects(arms):
-            raise InvalidInput("A batch is of arms with features alone.", "Ask for the contexts one after the other.")
+            raise InvalidInput("A batch cannot have arm effects.", "Ask for one context after the other.")
         contexts = as_contexts(arms, self.dim_)
         contexts.check_k(k, self.make_rule().designs_batches)
-        many = check_threads(threads) or os.cpu_count() or 1
+        n_threads = check_threads(threads) or os.cpu_count() or 1
         if self._player.dim == 0:
             self.initialize(self.initial_arms(contexts.listed))
-        wanted = -1 if k is None else int(k)
-        asked = self._player.ask_batch(contexts.cube, wanted, many, bool(distinct), contexts.counts)
+        n_duels = -1 if k is None else int(k)
+        asked = self._player.ask_batch(contexts.cube, n_duels, n_threads, bool(distinct), contexts.counts)
         if asked is None:
             raise no_pairs_left(contexts.cube.shape[1])
         return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
-        """Give up on a duel that will never be told, and free its memory."""
+        """Drop a pending duel that will never be told, and free its memory."""
         if self._effects is not None:
             self._effects.forget(duel)
         else:
             self._player.forget(pending_id(self._player, duel))
 
-    # -- a log in the place of pending duels ---------------------------------------------
+    # -- for studies ---------------------------------------------------------------------
 
     def initialize(self, arms: Arms) -> None:
-        """Learn the dimension and the units from these arms (n_arms, dim), without asking."""
+        """Set the dimension and the feature scale from these arms (n_arms, dim), without asking."""
         if self._uses_arm_effects(arms):
             self._arm_effects(arms)
             return
@@ -252,21 +252,21 @@ class NativePolicy(FittedPolicy):
         distinct: bool = True,
         exclude: Collection[tuple[int, int]] = (),
     ) -> Choice:
-        """What it would ask now; nothing changes, neither what it knows nor its random numbers.
+        """Return the duel that `ask` would return now, without changing what was learned or the random state.
 
-        (A policy that has seen no arms begins with these.)
+        A policy that has seen no arms is initialized with these.
 
         Parameters
         ----------
         arms
-            (n_arms, dim), as for `ask`.
+            As for `ask`.
         pending
-            (difference, layer, share) of duels that are out with somebody else; with `ArmTable`, the table of the two in the place of
-            a difference. They count in the precision as if they were answered, so that the next duel is about something else.
+            (difference, layer, share) of duels pending elsewhere; with an `ArmTable`, the table of the two arms instead
+            of a difference. They count in the precision as answered, so that the next duel adds other information.
         seed
-            Of the random numbers of this decision; None: those that `ask` would use.
+            Seed for the randomness of this decision; None: the random numbers that `ask` would use.
         rounds
-            Duels asked before this one; None: as many as it has asked and learned itself.
+            Number of duels asked before; None: those that this policy has asked and learned.
         distinct, exclude
             As for `ask`.
 
@@ -297,46 +297,46 @@ class NativePolicy(FittedPolicy):
 
     def learn(
         self,
-        seen: Arms,
+        arms: Arms,
         outcome: float,
         weight: float = 1.0,
         *,
         layer: int | None = None,
         share: float = 1.0,
     ) -> None:
-        """One outcome of a duel, asked by whomever.
+        """Learn the outcome of a duel, whoever asked it.
 
-        `seen` is the features of the two arms (2, dim), their difference, first minus second, or `ArmTable`. `layer` and `share` are those
-        of the `Choice`; without a layer, `assign_layer` finds them. What the policy knows
-        afterwards is a function of the outcomes it has learned, in their order, to the bit.
+        `arms` are the features of the two arms (2, dim), their difference, first minus second, or an `ArmTable`.
+        `layer` and `share` are those of the `Choice`; without a layer, `assign_layer` chooses. The result depends only
+        on the outcomes and their order, bit for bit.
         """
-        if self._uses_arm_effects(seen):
-            self._arm_effects(seen).learn(seen, outcome, weight, layer, share)
+        if self._uses_arm_effects(arms):
+            self._arm_effects(arms).learn(arms, outcome, weight, layer, share)
             return
         value, weight = check_outcome(outcome), check_weight(weight)
-        who = None
-        if np.ndim(seen) == 2:
-            rows = check_arms(seen, self._fitted().dim)
+        fingerprints, difference = None, arms
+        if np.ndim(arms) == 2:
+            rows = check_arms(arms, self._fitted().dim)
             if len(rows) != 2:
                 raise InvalidInput(
-                    f"seen has shape {rows.shape}.", "Give the features of the two arms, or their difference."
+                    f"arms have shape {rows.shape}.", "Give the features of the two arms, or their difference."
                 )
-            seen, who = rows[0] - rows[1], native.arm_fingerprints(rows)
-        z = check_difference(seen, self._fitted().dim)
+            difference, fingerprints = rows[0] - rows[1], native.arm_fingerprints(rows)
+        z = check_difference(difference, self._fitted().dim)
         if layer is None:
             layer, share = self.assign_layer(z)
-        self._player.learn(z, value, weight, *self._checked_place(layer, share), who)
+        self._player.learn(z, value, weight, *self._check_layer(layer, share), fingerprints)
 
     def assign_layer(self, difference: Arms) -> tuple[int, float]:
-        """Layer and share of an outcome that the policy did not ask for; (-1, 0): it is known well already."""
+        """Return layer and share for an outcome that the policy did not ask for; (-1, 0) if it adds nothing."""
         if self._uses_arm_effects(difference):
             return 0, 1.0
         return self._player.place(check_difference(difference, self._fitted().dim))
 
-    def _checked_place(self, layer: Any, share: Any) -> tuple[int, float]:
-        """A layer that the policy can have (-1: none) and the share of an outcome in it."""
-        known = is_integer(layer) and -1 <= layer < self._fitted().max_layers
-        if not known or not is_number(share) or not 0.0 <= share < np.inf:
+    def _check_layer(self, layer: Any, share: Any) -> tuple[int, float]:
+        """Return a layer that the policy can have (-1: none) and the share of an outcome in it."""
+        exists = is_integer(layer) and -1 <= layer < self._fitted().max_layers
+        if not exists or not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(
                 f"layer is {layer!r}, share {share!r}.", "Give those of the `Choice`, or no layer.", field="layer"
             )
@@ -347,19 +347,19 @@ class NativePolicy(FittedPolicy):
         if not pending:
             return np.empty((0, dim)), np.empty(0, np.int64), np.empty(0)
         differences, layers, shares = zip(*pending, strict=True)
-        rows = _rows_at_once(differences, dim)
-        if rows is None:  # which one is wrong, if any?
+        rows = _stack_rows(differences, dim)
+        if rows is None:  # find the wrong one
             rows = np.array([check_difference(z, dim) for z in differences])
         for layer, share in zip(layers, shares, strict=True):
             if type(layer) is not int or type(share) is not float or layer != 0 or not 0.0 <= share < np.inf:
-                self._checked_place(layer, share)
+                self._check_layer(layer, share)
         return rows, np.array(layers, np.int64), np.array(shares, np.float64)
 
-    # -- what is out, and who arms are ---------------------------------------------------
+    # -- pending duels and arm effects ---------------------------------------------------
 
     @property
     def rounds_(self) -> int:
-        """Duels asked so far."""
+        """Number of duels asked so far."""
         return int((self._effects or self._player).next_id)
 
     @property
@@ -369,35 +369,35 @@ class NativePolicy(FittedPolicy):
 
     @property
     def accepts_arm_table(self) -> bool:
-        """Whether it can be asked with `ArmTable`: one of the rules that can, learning in one pass."""
+        """Whether `ask` accepts an `ArmTable`: its rule supports arm effects, and the estimator is "online"."""
         return self.online_ and self.supports_arm_effects
 
     @property
     def supports_arm_effects(self) -> bool:
-        """Whether its rule can decide among arms that have arm effects."""
+        """Whether its rule can decide among arms with effects."""
         return bool(self.make_rule().supports_arm_effects)
 
     def require_arm_table(self) -> Self:
-        """The policy itself, which from now on takes `ArmTable` only: a table of features, given by mistake, is refused."""
+        """Accept nothing but an `ArmTable` from now on, and return the policy itself."""
         check_support(self)
         self._requires_arm_table = True
         return self
 
     def with_arm_effects(self, arms: Arms) -> Self:
-        """A policy of the same kind that knows these arms by arm effects beside their features, and has heard the votes on them.
+        """Return a policy of the same kind with arm effects that has learned the votes so far.
 
-        For going on where features turn out not to explain the votes: this one goes on to ask by features alone, and may never ask what
-        its verdict waits for. `arms` are all that were asked about (n_arms, dim); ask the new one with `ArmTable(len(arms), arms)`. Duels
-        that are out are not known to it. Votes on arms with the same features are heard as votes on the first of them. A `ridge` that
-        was given is not taken along: with arm effects it means something else.
+        Use it if the features turn out not to explain the votes: this policy asks by features alone, and may never ask
+        what a decision needs. `arms` are all arms asked about (n_arms, dim); ask the new policy with
+        `ArmTable(len(arms), arms)`. It has no pending duels, counts votes on identical arms for the first of them, and
+        takes the default ridge, whose meaning differs with arm effects.
 
         >>> import duelist as dl, numpy as np
         >>> arms, policy = np.eye(3), dl.BestArmPair(random_state=0)
         >>> policy.tell(policy.ask(arms), 1)
-        >>> policy.with_arm_effects(arms).look(dl.ArmTable(3, arms)).utilities.argmax()
+        >>> policy.with_arm_effects(arms).posterior(dl.ArmTable(3, arms)).utilities.argmax()
         np.int64(0)
         """
-        from duelist.policies.engine.recommend import counted_votes  # and SciPy with it
+        from duelist.policies.engine.recommend import counted_votes  # imports SciPy, which is slow
 
         shown = check_arms(arms.features if isinstance(arms, ArmTable) else arms, self._fitted().dim)
         votes = counted_votes(self, shown)
@@ -409,47 +409,47 @@ class NativePolicy(FittedPolicy):
         return new
 
     def _uses_arm_effects(self, arms: Any) -> bool:
-        """Whether these arms, or those before them, have arm effects."""
+        """Whether the policy learns arm effects, given these arms."""
         return isinstance(arms, ArmTable) or self._effects is not None or self._requires_arm_table
 
     @property
     def requires_arm_table(self) -> bool:
-        """Whether it refuses tables of features, see `require_arm_table`."""
+        """Whether it accepts nothing but an `ArmTable`, see `require_arm_table`."""
         return self._requires_arm_table
 
     def _arm_effects(self, arms: Any, *, keep: bool = True) -> ArmEffectsLearner:
-        """What is known of arms with arm effects, of which these may be the first; who only looks does not `keep` that."""
+        """Return the learner of arm effects, started with these arms if need be, and stored if `keep`."""
         if self._effects is None:
             if self._player.dim:
                 raise InvalidInput(
-                    f"This {type(self).__name__} has learned of arms by their features.",
-                    "Give (n_arms, dim), or start a new policy.",
+                    f"This {type(self).__name__} has learned without arm effects.",
+                    "Give features (n_arms, dim), or start a new policy.",
                 )
             if not isinstance(arms, ArmTable):
                 raise InvalidInput(*NEEDS_ARM_TABLE)
-            begun = ArmEffectsLearner.begun(self, arms, self._words)
+            learner = ArmEffectsLearner.start(self, arms, self._words)
             if not keep:
-                return begun
-            self._effects = begun
+                return learner
+            self._effects = learner
         return self._effects
 
     # -- snapshots -----------------------------------------------------------------------
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything, as plain data that JSON can hold; see `restore`."""
+        """Return the policy as plain data for JSON; see `restore`."""
         return snapshots.pack(self)
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Self:
-        """The policy of a snapshot; it goes on with the same duels, bit for bit."""
+        """Return the policy of a snapshot; it continues with the same duels, bit for bit."""
         return snapshots.unpack(cls, snapshot)
 
     def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
         return type(self).restore(self.snapshot())
 
 
-def _rows_at_once(differences: Sequence[ArrayLike], dim: int) -> Floats | None:
-    """Differences as rows of an array; None if there is fault to find with one of them."""
+def _stack_rows(differences: Sequence[ArrayLike], dim: int) -> Floats | None:
+    """Return differences as rows of an array, or None if one of them is invalid."""
     try:
         rows = np.array(differences, np.float64)
     except (TypeError, ValueError, OverflowError):

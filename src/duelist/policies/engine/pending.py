@@ -1,4 +1,4 @@
-"""Duels that were asked and wait for an outcome: who may be told, and what to say where nobody can."""
+"""Pending duels: look one up, or say what is wrong with it."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from duelist.core.arrays import is_integer
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput, UnknownDuel
 
-_NUMBERS = 2**63
+_MAX_ID = 2**63
 
 
-class Asks(Protocol):
-    """The part of a player of the engine that knows its duels."""
+class AsksDuels(Protocol):
+    """What knows the duels that it has asked."""
 
     @property
     def next_id(self) -> int:
-        """The number of the next duel."""
+        """The id of the next duel."""
 
-    def pending_positions(self, id: int, /) -> tuple[int, int] | None:  # noqa: A002  (the name in the engine)
-        """Return the positions of a pending duel, or None if there is none with this id."""
+    def pending_positions(self, number: int) -> tuple[int, int] | None:
+        """Return the positions of a pending duel; None if no pending duel has this id."""
 
 
-def pending_id(player: Asks, duel: Any) -> int:
-    """The number of a pending duel, or an error that says what is wrong with it."""
+def pending_id(asker: AsksDuels, duel: Any) -> int:
+    """Return the id of a pending duel, or raise UnknownDuel."""
     key = duel.id if isinstance(duel, Duel) else duel
     number = int(key) if is_integer(key) else -1
-    asked = player.pending_positions(number) if 0 <= number < _NUMBERS else None
+    asked = asker.pending_positions(number) if 0 <= number < _MAX_ID else None
     if asked is None:
-        known = 0 <= number < player.next_id
-        why = "was told or forgotten already" if known else "was never asked of this policy"
-        raise UnknownDuel(f"Duel {key!r} {why}.", "Tell each duel that `ask` returned once.")
+        was_asked = 0 <= number < asker.next_id
+        reason = "was told or forgotten before" if was_asked else "was never asked of this policy"
+        raise UnknownDuel(f"Duel {key!r} {reason}.", "Tell each duel that `ask` returned once.")
     if isinstance(duel, Duel) and (duel.first, duel.second) != asked:
         raise UnknownDuel(
             f"Duel {key} was asked as {asked}, not ({duel.first}, {duel.second}).",
@@ -40,5 +40,7 @@ def pending_id(player: Asks, duel: Any) -> int:
 
 
 def no_pairs_left(n_arms: int) -> InvalidInput:
-    """No pair may be asked."""
-    return InvalidInput(f"No pair is left to ask among the {n_arms} arms.", "Exclude fewer, or wait for an outcome.")
+    """Return the error that no pair may be asked."""
+    return InvalidInput(
+        f"No pair is left to ask among the {n_arms} arms.", "Exclude fewer pairs, or wait for an outcome."
+    )

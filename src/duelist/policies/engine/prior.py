@@ -1,4 +1,4 @@
-"""What a native policy knows before the first vote."""
+"""`Prior`: what a native policy starts from."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 
 class Prior(NamedTuple):
-    """What a state starts from, learned from the first arms."""
+    """What a state starts from, set by the first arms."""
 
     ridge: float
-    """Of the estimate, in multiples of the squared size of each feature."""
+    """Ridge of the estimate, in multiples of the variance of each feature."""
     precision: float
     """Precision before the first duel, in the same multiples."""
     kappa: float = 1.0
     """Smallest slope of the link."""
     units: float = 1.0
-    """Squared size of a feature."""
+    """Largest squared difference of two arms, for published radii."""
     bound: float = np.inf
-    """What |theta| is kept within by the one-pass estimator."""
+    """Bound on |theta| for the one-pass estimator."""
     by_feature: bool = False
-    """Whether each feature has a size, by the first arms, which follows what is learned. False: 1 for good."""
+    """Whether each feature has a scale, set by the first arms and adapted later; False: 1 throughout."""

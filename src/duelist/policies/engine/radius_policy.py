@@ -1,4 +1,4 @@
-"""What policies with a confidence radius share: its settings, and what they start from."""
+"""Policies with a confidence radius, and layered ones: their settings and prior."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from duelist.model.links import get_link
 from duelist.policies.engine.native_policy import NativePolicy
 from duelist.policies.engine.prior import Prior
 
-_SMALLEST_KAPPA: Final = 1e-100
-"""Radii go with 1 / kappa, the ridge of VACDB with kappa, and both are squared."""
+_MIN_KAPPA: Final = 1e-100
+"""Radii are proportional to 1 / kappa, the ridge of VACDB to kappa, and both are squared."""
 RADIUS_NAMES: Final = ("practical", "theory", "experiment")
 THEORY, SHAPE, CONSTANT = range(3)
 EXPERIMENT_MULTIPLIER: Final = 2.0
-"""The multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
+"""Multiplier of sqrt(d log T) for the comparators in the authors' own experiments."""
 
 
 def mean_variance(variances: Floats) -> float:
-    """The mean variance of a feature, or one where no arms differ."""
+    """Return the mean variance of a feature, or 1 if no arms differ."""
     mean = float(variances.mean())
     return mean if mean > 0.0 else 1.0
 
@@ -32,22 +32,20 @@ class RadiusPolicy(NativePolicy):
     Parameters
     ----------
     horizon
-        Number of rounds T, or None: then T is guessed by doubling, nothing is forgotten.
+        Number of rounds T, or None: then T is guessed by doubling, and nothing is forgotten.
     radius
-        "practical" (default, see the policy), "theory" (as published, times 1/kappa),
-        "experiment" (2 sqrt(d log T), the comparators' in the paper's experiments), or a
-        number: that radius in every round.
+        "practical" (default, see the policy), "theory" (as published, times 1/kappa), "experiment" (2 sqrt(d log T),
+        that of the comparators in the paper's experiments), or a number: that radius in every round.
     scale
-        Multiplies the radius, whichever it is.
+        Multiplies the radius.
     delta
         Error probability of the published radius.
     kappa
         Smallest slope of the link; None derives it from `theta_bound` and the first arms.
     theta_bound
-        A bound S on |theta*| (the papers: 1), used to derive kappa: the smallest slope
-        over |v| <= 2 A S with A the largest distance of a first arm from their centre. Give kappa where the
-        first arms are not typical (a single one, say). With radius "theory" the one-pass estimate is also
-        kept within |theta| <= S.
+        A bound S on |theta*| (the papers: 1), used to derive kappa: the smallest slope over |v| <= 2 A S with A the
+        largest distance of a first arm from their centre. Give kappa if the first arms are not typical (a single one,
+        say). With radius "theory" the one-pass estimate is also kept within |theta| <= S.
     """
 
     radius: str | float = "practical"
@@ -58,10 +56,10 @@ class RadiusPolicy(NativePolicy):
 
     practical_multiplier: ClassVar[float] = 1.0
     experiment_radius_error: ClassVar[str] = ""
-    """Why radius "experiment" makes no sense for this policy; empty: it does."""
+    """Why radius "experiment" does not apply to this policy; empty if it does."""
 
     def check_settings(self) -> None:
-        """The radius and what it is made of."""
+        """Check the radius and its parameters."""
         super().check_settings()
         check_positive("scale", self.scale)
         check_positive("theta_bound", self.theta_bound)
@@ -84,19 +82,19 @@ class RadiusPolicy(NativePolicy):
             )
 
     def rule_settings(self) -> dict[str, float]:
-        """The settings that every rule with one radius reads."""
+        """Return the settings that every rule with one radius reads."""
         kind, factor = self._kind_and_factor()
         return {"horizon": self.horizon or 0, "kind": kind, "factor": factor, "delta": self.delta}
 
     def prior(self, variances: Floats, reach: float) -> Prior:
-        """Precision and estimate with the same ridge; the published radius has one ridge for all features."""
+        """Return one ridge for precision and estimate; the published radius has the same for all features."""
         if self.radius != "theory":
             return super().prior(variances, reach)
         ridge = self._common_ridge(variances)
         return Prior(ridge, ridge, self._kappa(reach), bound=self.theta_bound)
 
     def _common_ridge(self, variances: Floats) -> float:
-        """As given, or in proportion to the mean variance of a feature; equal arms say nothing about units."""
+        """Return the given ridge, or one in proportion to the mean variance of a feature."""
         return self.practical_ridge * mean_variance(variances) if self.ridge is None else float(self.ridge)
 
     def _kind_and_factor(self) -> tuple[int, float]:
@@ -109,12 +107,12 @@ class RadiusPolicy(NativePolicy):
         return CONSTANT, self.scale * float(self.radius)
 
     def _kappa(self, reach: float) -> float:
-        """As given, or from the distance of the first arms from their centre: adding a constant to all changes nothing."""
+        """Return the given kappa, or that at the distance of the first arms from their centre."""
         if self.kappa is not None:
             return float(self.kappa)
         largest = 2.0 * reach * self.theta_bound
         kappa = float(get_link(self.link).slope(largest))
-        if kappa < _SMALLEST_KAPPA:
+        if kappa < _MIN_KAPPA:
             raise InvalidInput(
                 f"kappa is {kappa:.6g}: the {self.link} link is flat at utility differences of {largest:.6g} "
                 f"(arms reach {reach:.6g} from their centre, theta_bound is {self.theta_bound}).",
@@ -126,11 +124,11 @@ class RadiusPolicy(NativePolicy):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LayeredPolicy(RadiusPolicy):
-    """Layers, each with its own data, precision and estimate; with an unknown horizon there are more of them as rounds go by."""
+    """Policies with layers, each with its own data, precision and estimate; an unknown horizon adds layers as it grows."""
 
     experiment_radius_error: ClassVar[str] = "is not defined for layered policies"
 
     @property
     def layer_counts_(self) -> list[int]:
-        """Duels learned in each layer (their weights summed and rounded)."""
+        """Number of duels learned in each layer (their weights summed and rounded)."""
         return [round(count) for count in self._fitted().learned]

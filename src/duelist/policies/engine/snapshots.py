@@ -1,20 +1,19 @@
 """Snapshots: a policy as plain data, never pickle.
 
-Format (version 1), every value plain JSON:
+Format (version 1), plain JSON:
 
     {"format": "duelist.policy", "version": 1, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
-     "pending": [[id, first, second, layer, share, array, who]], "tally": {name: array} or None,
-     "checksum": crc32 of all the rest}
+     "pending": [[id, first, second, layer, share, array, fingerprints]], "tally": {name: array} or None,
+     "checksum": crc32 of the rest}
 
-where `who` is an array of the fingerprints of the two arms, and `tally` has the votes by pair of arms, or None where not all are known or
-pairs are many; and, of a policy asked with `ArmTable`, "arm_effects": {name: array} and "rounds": 3 in the place of "state", and in
-"pending" [id, first, second, the arm's number, that of the other, array]; of one that is yet to be asked and takes nothing else, "arms":
-"free".
+`fingerprints` are those of the two arms; `tally` has the votes by pair of arms, or None if some are unknown or pairs
+are too many. With arm effects, "arm_effects": {name: array} and "rounds": 3 replace "state", and "pending" has [id,
+first, second, id of the first arm, id of the second, array]; before the first arms, "arms": "table" says that the
+policy accepts an `ArmTable` only.
 
-An array is {"dtype": "<f8", "shape": [..], "data": base64 of its bytes}, so floats and the random generator come
-back to the bit. `state` holds the arrays of the engine's state by name; the engine looks at every one of them before it believes
-it.
+An array is {"dtype": "<f8", "shape": [..], "data": its bytes in base64}, so floats and the random generator are
+restored bit for bit. `state` holds the arrays of the engine's state by name, and the engine validates each of them.
 """
 
 from __future__ import annotations
@@ -44,56 +43,58 @@ P = TypeVar("P", bound="NativePolicy")
 
 
 def pack(policy: NativePolicy) -> dict[str, Any]:
-    """The snapshot of a policy."""
+    """Return the snapshot of a policy."""
     body: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "policy": type(policy).__name__,
         "params": {name: plain(value) for name, value in policy.params.items()},
         "words": encode(policy._words),
-        **(_of_player(policy._player) if policy._effects is None else _of_arm_effects(policy._effects)),
-        **({"arms": "free"} if policy._requires_arm_table and policy._effects is None else {}),
+        **(_pack_player(policy._player) if policy._effects is None else _pack_learner(policy._effects)),
+        **({"arms": "table"} if policy._requires_arm_table and policy._effects is None else {}),
     }
     return {**body, "checksum": checksum(body)}
 
 
-def _of_player(player: Any) -> dict[str, Any]:
+def _pack_player(player: Any) -> dict[str, Any]:
     arrays = None if player.dim == 0 else player.state.arrays()
     tally = None if player.dim == 0 else player.pair_counts()
     return {
         "next_id": player.next_id,
-        "state": None if arrays is None else _encoded(arrays),
-        "tally": None if tally is None else _encoded(tally),
-        "pending": [[*duel, encode(difference), encode(who)] for *duel, difference, who in player.pending()],
-    }
-
-
-def _of_arm_effects(own: ArmEffectsLearner) -> dict[str, Any]:
-    return {
-        "next_id": own.next_id,
-        "rounds": own.rounds,
-        "arm_effects": _encoded(own.known.arrays()),
+        "state": None if arrays is None else _encode_all(arrays),
+        "tally": None if tally is None else _encode_all(tally),
         "pending": [
-            [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
-            for number, duel in own.pending.items()
+            [*duel, encode(difference), encode(fingerprints)] for *duel, difference, fingerprints in player.pending()
         ],
     }
 
 
-def _encoded(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+def _pack_learner(learner: ArmEffectsLearner) -> dict[str, Any]:
+    return {
+        "next_id": learner.next_id,
+        "rounds": learner.rounds,
+        "arm_effects": _encode_all(learner.state.arrays()),
+        "pending": [
+            [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
+            for number, duel in learner.pending.items()
+        ],
+    }
+
+
+def _encode_all(arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
     return {name: encode(array) for name, array in arrays.items()}
 
 
 def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
-    """The policy of a snapshot, or InvalidSnapshot with the reason."""
+    """Return the policy of a snapshot, or raise InvalidSnapshot."""
     check_header(policy_class, snapshot)
     try:
-        policy = policy_class(**known_params(policy_class, snapshot))
+        policy = policy_class(**checked_params(policy_class, snapshot))
         policy._words = _checked_words(decode(snapshot["words"]))
         if "arm_effects" in snapshot:
-            policy._effects = _arm_effects(policy, snapshot)
+            policy._effects = _unpack_learner(policy, snapshot)
             return policy
-        if snapshot.get("arms") == "free":
+        if snapshot.get("arms") == "table":
             return policy.require_arm_table()
         player = policy._player
         if snapshot["state"] is not None:
@@ -103,7 +104,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         if snapshot["tally"] is not None:
             player.set_pair_counts({name: decode(entry) for name, entry in snapshot["tally"].items()})
         player.next_id = int(snapshot["next_id"])
-        for number, first, second, layer, share, difference, who in snapshot["pending"]:
+        for number, first, second, layer, share, difference, fingerprints in snapshot["pending"]:
             player.add_pending(
                 int(number),
                 int(first),
@@ -111,7 +112,7 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
                 int(layer),
                 _checked_share(share),
                 _checked_floats(decode(difference)),
-                _checked_pair(decode(who)),
+                _checked_fingerprints(decode(fingerprints)),
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(
@@ -120,28 +121,28 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
     return policy
 
 
-def _arm_effects(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLearner:
-    """What is known of arms with arm effects, and the duels that are out."""
+def _unpack_learner(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLearner:
+    """Return the learner of arm effects with its pending duels."""
     check_support(policy)
     arrays = {name: decode(entry) for name, entry in snapshot["arm_effects"].items()}
-    own = ArmEffectsLearner(policy, native.restore_arm_effects(policy.link, arrays))
-    own.next_id, own.rounds = (check_integer(name, snapshot[name], 0) for name in ("next_id", "rounds"))
+    learner = ArmEffectsLearner(policy, native.restore_arm_effects(policy.link, arrays))
+    learner.next_id, learner.rounds = (check_integer(name, snapshot[name], 0) for name in ("next_id", "rounds"))
     for number, first, second, one, other, difference in snapshot["pending"]:
         z = _checked_floats(decode(difference))
-        who = tuple(check_integer("an arm", arm, 0) for arm in (one, other))
+        ids = tuple(check_integer("an arm", arm, 0) for arm in (one, other))
         if (
-            z.shape != (own.known.dim,)
+            z.shape != (learner.state.dim,)
             or not np.isfinite(z).all()
-            or max(who) >= MAX_ARMS
-            or not 0 <= number < own.next_id
+            or max(ids) >= MAX_ARMS
+            or not 0 <= number < learner.next_id
         ):
             raise ValueError(f"pending duel {number} does not fit the state")
-        own.pending[int(number)] = PendingDuel(int(first), int(second), (who[0], who[1]), z)
-    return own
+        learner.pending[int(number)] = PendingDuel(int(first), int(second), (ids[0], ids[1]), z)
+    return learner
 
 
-def known_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The settings in a snapshot, if the policy has them."""
+def checked_params(policy_class: Any, snapshot: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings in a snapshot, checked against those of the policy."""
     params = snapshot["params"]
     if not isinstance(params, dict):
         raise TypeError(f"params are {params!r}")
@@ -157,10 +158,10 @@ def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
     return words
 
 
-def _checked_pair(who: NDArray[Any]) -> NDArray[np.uint64]:
-    if who.dtype != np.uint64 or who.shape != (2,):
-        raise ValueError(f"fingerprints have shape {who.shape} and type {who.dtype}")
-    return who
+def _checked_fingerprints(fingerprints: NDArray[Any]) -> NDArray[np.uint64]:
+    if fingerprints.dtype != np.uint64 or fingerprints.shape != (2,):
+        raise ValueError(f"fingerprints have shape {fingerprints.shape} and type {fingerprints.dtype}")
+    return fingerprints
 
 
 def _checked_share(share: Any) -> float:
@@ -176,12 +177,12 @@ def _checked_floats(numbers: NDArray[Any]) -> Floats:
 
 
 def check_header(policy_class: type, snapshot: Any) -> None:
-    """InvalidSnapshot, unless this is a whole snapshot of that policy."""
+    """Raise InvalidSnapshot unless this is an intact snapshot of that policy."""
     if not isinstance(snapshot, dict) or snapshot.get("format") != FORMAT:
         raise InvalidSnapshot(f"Not a policy snapshot: {str(snapshot)[:60]!r}.", "Give what `snapshot()` returned.")
     if snapshot.get("version") != VERSION:
         raise InvalidSnapshot(
-            f"snapshot has version {snapshot.get('version')!r}, this duelist reads version {VERSION}.",
+            f"snapshot has version {snapshot.get('version')!r}, but this duelist reads version {VERSION}.",
             "Restore it with the duelist that made it.",
         )
     if snapshot.get("policy") != policy_class.__name__:
@@ -206,24 +207,24 @@ def check_header(policy_class: type, snapshot: Any) -> None:
 
 
 def checksum(body: dict[str, Any]) -> int:
-    """The checksum of a snapshot without it."""
+    """Return the checksum of a snapshot without its checksum."""
     return zlib.crc32(json.dumps(body, sort_keys=True).encode())
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it."""
+    """Return a setting as a JSON value."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def encode(array: NDArray[Any]) -> dict[str, Any]:
-    """An array as plain data."""
+    """Return an array as plain data."""
     ordered = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     data = base64.b64encode(ordered.tobytes()).decode("ascii")
     return {"dtype": ordered.dtype.str, "shape": list(array.shape), "data": data}
 
 
 def decode(entry: dict[str, Any]) -> NDArray[Any]:
-    """The array of plain data."""
+    """Return the array of plain data."""
     try:
         data = base64.b64decode(entry["data"], validate=True)
     except binascii.Error as error:

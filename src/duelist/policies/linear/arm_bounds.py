@@ -1,4 +1,4 @@
-"""What the rules of ActiveUltraFeedback share: bounds on the utility of each arm by itself."""
+"""`ArmBounds`: bounds on each arm's utility (`native/policies/arm_bounds.hpp`)."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from duelist.policies.engine import LocalCurvature
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ArmBounds(LocalCurvature):
-    """Bounds r_a -+ beta sigma_a on the utility of each arm (Melikidze et al. 2026, ActiveUltraFeedback, arXiv 2603.09692).
+    """Bounds r_a -+ beta sigma_a on the utility of each arm (Melikidze et al. 2026, ActiveUltraFeedback, arXiv
+    2603.09692).
 
-    Theirs come from an ensemble of reward models. Here r_a = x_a . theta_hat, sigma_a is its standard deviation in the Laplace posterior
-    N(theta_hat, H^-1), with H = ridge I + sum mu'(z_s . theta_hat) z_s z_s', and beta is `scale`. Duels say nothing about the
-    level of utilities, so it is taken to be known at the mean of the arms on the table: sigma_a = |x_a - mean arm|_{H^-1}.
+    Theirs come from an ensemble of reward models. Here r_a = x_a . theta_hat, sigma_a is the standard deviation in the
+    Laplace posterior N(theta_hat, H^-1) with H = ridge I + sum mu'(z_s . theta_hat) z_s z_s', and beta is `scale`.
+    Duels carry no information about the level of utilities, so it is fixed at the mean of the arms: sigma_a = |x_a -
+    mean arm|_{H^-1}.
 
-    Bounds of single arms hardly fall when a pair is asked about, so a pair that is out with somebody is not asked again while others
-    may be (nor one with the same difference, unless more than 2^20 pairs have one).
+    Bounds of single arms hardly shrink when a pair is asked about, so a pending pair is not asked again while others
+    may be (nor one with the same difference, unless more than 2^20 pairs have it).
 
     Parameters
     ----------
     scale
-        beta, which multiplies the standard deviations.
+        beta, the multiplier of the standard deviations.
     """
 
     scale: float = 1.0
 
     def check_settings(self) -> None:
-        """The width of the bounds."""
+        """Check the multiplier."""
         super().check_settings()
         check_positive("scale", self.scale)
 
     def rule_settings(self) -> dict[str, float]:
-        """The settings of the rule as numbers."""
+        """Return the settings of the rule as numbers."""
         return {"scale": self.scale}

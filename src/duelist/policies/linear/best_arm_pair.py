@@ -1,4 +1,4 @@
-"""BestArmPair: the comparison that tells most about the leader and its strongest rival."""
+"""BestArmPair (pair choice: `native/policies/best_arm_pair.hpp`)."""
 
 from __future__ import annotations
 
@@ -10,45 +10,46 @@ from duelist.policies.engine import LocalCurvature
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class BestArmPair(LocalCurvature):
-    """Best-arm identification: asks what decides, whatever it costs in regret.
+    """Best-arm identification: asks the comparison that tells most about the leader and its closest rival.
 
-    With H_t = ridge I + sum mu'(z_s . theta_hat) z_s z_s', the leader is x = argmax x . theta_hat. Its rival is the arm that is cheapest to
-    mistake for the best, by its gap g = (x - y) . theta_hat and its width w = |x - y|_{H_t^-1},
+    With H_t = ridge I + sum mu'(z_s . theta_hat) z_s z_s', the leader is x = argmax x . theta_hat. Its rival is the arm
+    most easily mistaken for the best, by its gap g = (x - y) . theta_hat and its width w = |x - y|_{H_t^-1},
 
-        y = argmin_y g^2 / w^2 - 3 log w^2,
+        y = argmin_y g^2 / w^2 - 3 log w^2.
 
-    and the pair played is the one with difference z = p - q that maximises
+    The pair played has the difference z = p - q that maximises
 
         mu'(z . theta_hat) ((x - y)' H_t^-1 z)^2 / (1 + mu'(z . theta_hat) |z|^2_{H_t^-1}),
 
-    which is by how much its outcome shrinks w^2: the two need not meet to be told apart. Ask `recommend` after any vote
-    whether all rivals are ruled out, and stop then.
+    the amount by which its outcome reduces w^2; it need not contain leader or rival. Call `recommend` after any vote,
+    and stop once it is decided.
 
-    Leader and rival are those of EB-TCI (Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022): the empirically best arm, and the challenger
-    of least transportation cost g^2 / (2 w^2) plus the logarithm of how well it is known. In the long run the cost decides; before, the
-    logarithm keeps an arm that was unlucky in its first votes from being left aside while others are close. The pair is
-    the greedy one of LinGapE (Xu, Honda, Sugiyama 2018), with the slope of the link as in GLGapE (Kazerouni, Wein 2021),
-    for comparisons. It is for finding the best arm with few votes, not for small regret: it shows bad arms whenever they
-    teach more.
+    Leader and rival follow EB-TCI (Jourdan, Degenne, Baudry, de Heide, Kaufmann 2022): the empirically best arm, and
+    the challenger of least transportation cost g^2 / (2 w^2) plus a logarithm of how often it was drawn. In the long
+    run the cost decides; before, the logarithm protects an arm that was unlucky in its first votes. The pair is the
+    greedy one of LinGapE (Xu, Honda, Sugiyama 2018) with the slope of the link as in GLGapE (Kazerouni, Wein 2021), for
+    comparisons. The policy finds the best arm with few votes and does not keep regret small: it shows bad arms if they
+    are informative.
 
     Deviations
     ----------
-    - EB-TCI counts how often an arm was drawn; arms with features are known through one another, so 1 / w^2 is in the place
-      of the count. Its logarithm counts one and a half times here, a compromise that was measured (decision 39).
-    - EB-TCI asks about leader or rival by the toss of a coin; here both are in the pair's worth.
-    - Where a pair's width is more than 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: a gap that nobody knows does not make an outcome
-      certain. At its word, an arm that joins with a feature far larger than any before would never be asked about.
-    - Where `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that an arm's utility is as
-      uncertain before the first vote as with five features, however many there are.
-    - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out the estimate is
-      zero up to rounding, which then decides who leads.)
-    - From 256 arms on, pairs of the 64 arms that lie farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all pairs
-      where none of these may be asked.
-    - Of more than 64 `ArmTable`, leader and rival, and pairs of 32 arms on either side along (x - y)' H_t^-1 (decision 27).
-    - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
+    - EB-TCI counts how often an arm was drawn. Arms with features are known through one another, so 1 / w^2 replaces
+      the count, and its logarithm counts one and a half times, a measured compromise (decision 39).
+    - EB-TCI asks about leader or rival at random; here the criterion for the pair contains both.
+    - If a pair's width exceeds 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: an uncertain gap does not make an
+      outcome certain. Otherwise a new arm with a feature far larger than any before would never be asked about.
+    - If `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that beyond five features an arm's
+      utility is as uncertain before the first vote as with five.
+    - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out
+      the estimate is zero up to rounding, which then decides who leads.)
+    - From 256 arms on, pairs of the 64 arms farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all
+      pairs if none of these may be asked.
+    - With more than 64 arms in an `ArmTable`, leader and rival, and pairs of 32 arms on either side along (x - y)'
+      H_t^-1 (decision 27).
+    - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
 
-    Cost a round: O(K^2 d) for the pairs, O(K d + K log K) from 256 arms on; O(n d^2) for the curvature with n distinct
-    differences, and a solve.
+    Cost per round: O(K^2 d) for the pairs, O(K d + K log K) from 256 arms on; O(n d^2) for the curvature with n
+    distinct differences, and a solve.
 
     >>> import numpy as np
     >>> policy = BestArmPair(random_state=0)

@@ -1,4 +1,4 @@
-"""CoLSTIM: imitate the feedback to choose the first arm, challenge it with the second."""
+"""CoLSTIM (pair choice: `native/policies/colstim.hpp`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from duelist.policies.engine import RadiusPolicy
 class CoLSTIM(RadiusPolicy):
     """Contextual linear stochastic transitivity imitation (Bengs, Saha, Huellermeier, ICML 2022).
 
-    Flips B ~ Bernoulli(p_t), p_t = min(1, sqrt(d log(dT) / t)); draws eps_i ~ G for every arm if B = 1,
-    one eps for all if B = 0, clipped to [-C, C]; then plays
+    Flips B ~ Bernoulli(p_t), p_t = min(1, sqrt(d log(dT) / t)); draws eps_i ~ G for every arm if B = 1, one eps for all
+    if B = 0, clipped to [-C, C]; then plays
 
         i = argmax_i x_i . theta_hat + eps_i |x_i|_{Sigma^-1},
         j = argmax_j x_j . theta_hat + c |x_j - x_i|_{Sigma^-1}.
 
-    G is the Gumbel distribution for the logistic link and the normal for probit; for the
-    exponential link, whose noise the paper leaves open, Gumbel is used.
+    G is the Gumbel distribution for the logistic link and the normal for probit; for the exponential link, whose noise
+    the paper leaves open, Gumbel is used.
 
     Parameters
     ----------
@@ -28,14 +28,17 @@ class CoLSTIM(RadiusPolicy):
     clip
         C; None: sqrt(d log T), as published.
     warmup
-        Uniform rounds at the start; None: d K with K the arms of the round, as published. The default 0 follows the
-        experiments of Di et al. 2024, where the ridge stands in for it.
+        Number of uniform rounds at the start; None: d K with K the arms of the round, as published. The default 0
+        follows the experiments of Di et al. 2024, where the ridge replaces them.
 
-    Deviations: the ridge; the coin of the authors' code of Di et al. has the branches the other way
-    round, this follows the original paper. By default, with neither a ridge nor radius="theory", |x_i| is the distance of an arm from
-    the mean of those on the table, so that the origin of a feature (a year, a time stamp) does not matter.
+    Deviations
+    ----------
+    - The ridge.
+    - In the authors' code of Di et al. the branches of the coin are swapped; this follows the original paper.
+    - By default, with neither a ridge nor radius="theory", |x_i| is the distance of an arm from the mean of the arms,
+      so that the origin of a feature (a year, a time stamp) does not matter.
 
-    Cost a round: O(K d^2) for the decision, O(n d^2) a Newton step with n distinct differences.
+    Cost per round: O(K d^2) for the decision, O(n d^2) per Newton step with n distinct differences.
 
     >>> import numpy as np
     >>> policy = CoLSTIM(horizon=100, random_state=0)
@@ -46,7 +49,7 @@ class CoLSTIM(RadiusPolicy):
     warmup: int | None = 0
 
     def check_settings(self) -> None:
-        """The clip and the warm-up."""
+        """Check the clip and the warm-up."""
         super().check_settings()
         if self.clip is not None:
             check_positive("clip", self.clip)
@@ -54,6 +57,6 @@ class CoLSTIM(RadiusPolicy):
             check_integer("warmup", self.warmup, 0, "a number of rounds, or no value for d K of them")
 
     def rule_settings(self) -> dict[str, float]:
-        """A clip of 0 stands for sqrt(d log T), a warm-up of -1 for d K."""
+        """Return the settings of the rule: clip 0 means sqrt(d log T), warm-up -1 means d K."""
         warmup = -1 if self.warmup is None else self.warmup
         return {**super().rule_settings(), "clip": self.clip or 0.0, "warmup": warmup}

@@ -1,4 +1,4 @@
-"""DRTS: the best arm of one draw against the worst arm of another."""
+"""DRTS (pair choice: `native/policies/drts.hpp`)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,21 @@ class DRTS(ArmBounds):
 
         x_t = argmax_a r_a + zeta_a scale sigma_a,    y_t = argmin_a r_a - zeta'_a scale sigma_a,
 
-    an arm that may be the best against one that may be the worst. Where the two are one arm, the second is drawn again, 30 times
-    in all, and then uniformly among the others. Made for data that a language model is then tuned on, like `DeltaUCB`.
+    an arm that may be the best against one that may be the worst. If the two are the same arm, the second is redrawn,
+    up to 30 times, and then uniformly among the others. Like `DeltaUCB` it is meant for data to tune a language model
+    on.
 
     Deviations
     ----------
-    - Utilities and deviations come from a linear model and not from an ensemble: r_a = x_a . theta_hat,
-      sigma_a = |x_a - mean arm|_{H^-1} (`policies/arm_bounds.py`).
-    - The rule is that of the authors' published code, which draws each arm by itself: the draws of arms with similar
+    - Utilities and deviations come from a linear model instead of an ensemble: r_a = x_a . theta_hat, sigma_a = |x_a -
+      mean arm|_{H^-1} (`policies/linear/arm_bounds.py`).
+    - The rule follows the authors' published code, which draws for each arm separately: draws for arms with similar
       features are independent. For draws of one theta see `ThompsonPair`.
-    - A pair that may not be asked (`exclude`) is drawn again as well; x_t is the best of the arms that have a partner left.
+    - A pair that must not be asked (`exclude`) is redrawn as well; x_t is the best of the arms that have a partner
+      left.
 
-    Cost a round: O(K d) for the bounds, O(K) a draw; O(n d^2) for the curvature with n distinct differences, and a solve.
+    Cost per round: O(K d) for the bounds, O(K) per draw; O(n d^2) for the curvature with n distinct differences, and a
+    solve.
 
     >>> import numpy as np
     >>> policy = DRTS(random_state=0)

@@ -1,4 +1,4 @@
-"""GreedyChallenger: the arm that looks best, and its strongest challenger."""
+"""GreedyChallenger (pair choice: `native/policies/greedy_challenger.hpp`)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class GreedyChallenger(RadiusPolicy):
         x_t = argmax_x x . theta_hat,
         y_t = argmax_y y . theta_hat + 2 beta_t |x_t - y|_{Sigma_t^-1}.
 
-    If |theta_hat - theta*|_Sigma <= beta_t, twice the average regret of the round is at most
-    3 beta_t |x - y| (appendix C, method 2).
+    If |theta_hat - theta*|_Sigma <= beta_t, twice the average regret of the round is at most 3 beta_t |x - y| (appendix
+    C, method 2).
 
-    Deviations: none known; an arm may meet itself, as the argmax allows.
+    Deviations: none known; an arm may be compared with itself, as the argmax allows.
 
     Radius "practical": 0.5 sqrt(d log T), so that the bonus is sqrt(d log T).
 
-    Cost a round: O(K d^2) for the decision, O(n d^2) a Newton step with n distinct differences.
+    Cost per round: O(K d^2) for the decision, O(n d^2) per Newton step with n distinct differences.
 
     >>> import numpy as np
     >>> policy = GreedyChallenger(random_state=0)

@@ -1,4 +1,4 @@
-"""GreedyUniform: the arm that looks best against a random one."""
+"""GreedyUniform (pair choice: `native/policies/greedy_uniform.hpp`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from duelist.policies.engine import NativePolicy
 class GreedyUniform(NativePolicy):
     """Greedy first arm, uniformly random second (a baseline of the authors' experiments).
 
-    Plays x_t = argmax_x x . theta_hat and y_t uniform over the other arms. Its regret grows
-    linearly, since every other arm shown is random; it is what "show the best, test at
-    random" costs.
+    Plays x_t = argmax_x x . theta_hat and y_t uniform over the other arms. Its regret grows linearly, since every
+    second arm is random: it is the cost of "show the best, test at random".
 
-    Cost a round: O(K d) for the decision, O(n d^2) a Newton step with n distinct differences.
+    Cost per round: O(K d) for the decision, O(n d^2) per Newton step with n distinct differences.
 
     >>> import numpy as np
     >>> policy = GreedyUniform(random_state=0)

@@ -1,4 +1,4 @@
-"""LocalPairUCB: the best pair, with widths in the curvature at the estimate and bonuses that know when to stop."""
+"""LocalPairUCB (pair choice: `native/policies/local_pair_ucb.hpp`)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import ClassVar, Final
 from duelist.core.arrays import Floats
 from duelist.policies.engine import LocalCurvature, Prior, RadiusPolicy
 
-_SMALLEST_UNITS: Final = 1e-300
-"""Of a single arm, or equal ones, which have no difference at all."""
+_MIN_UNITS: Final = 1e-300
+"""For a single arm, or equal arms, without any difference."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -23,12 +23,12 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
         L = log(1 + T mu'(D) W^2),    c = 1.4 scale.
 
     The rule is that of MaxPairUCB (Di et al. 2024, sections 4.4 and 6). The widths are weighted by variance through the
-    slope, the idea of VACDB without its layers. 1 / (mu' W^2) comparisons would teach what is known about the
-    pair, and L is the logarithm of the rounds there are for each of them. The bonus has the shape of the boundary that is
-    optimal for one comparison with an end in sight (Anscombe 1963; Lai 1987: 2 log x - log log x - constant): a pair about
-    which little is known keeps a large one, so an early streak of luck rarely locks the policy in on a wrong arm; a pair
-    compared as often as the horizon can repay costs nothing more. The power of the slope: where outcomes are nearly certain, a
-    few votes say more than the curvature at the estimate admits. `docs/bonus.md` compares bonuses.
+    slope, the idea of VACDB without its layers. 1 / (mu' W^2) comparisons carry as much information as there is about
+    the pair, and L is the logarithm of the number of rounds per such comparison. The bonus has the shape of the optimal
+    boundary for one comparison with a finite horizon (Anscombe 1963; Lai 1987: 2 log x - log log x - constant). A pair
+    with little information keeps a large bonus, so an early streak of luck rarely locks the policy in on a wrong arm; a
+    pair compared as often as the horizon can repay has none. The power of the slope accounts for nearly certain
+    outcomes, where a few votes say more than the curvature at the estimate. `docs/bonus.md` compares bonuses.
 
     Parameters
     ----------
@@ -36,24 +36,26 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
         T. None: the next power of two above t, so the bonus of a pair that is not asked grows with time.
     radius
         "practical": the bonus above. "theory": beta_t W with the radius of the log-loss confidence set,
-        `radius.log_loss` with S = `theta_bound`, which holds in all rounds at once with probability 1 - delta and
-        needs no kappa. A number: that number times W.
+        `confidence_radius.log_loss` with S = `theta_bound`, which holds in all rounds at once with probability 1 -
+        delta and needs no kappa. A number: that number times W.
     scale
-        Multiplies c, or the radius. 1.5: fewer unlucky runs, for more regret on average (`docs/frontier.md`).
+        Multiplies c, or the radius. 1.5 trades a higher mean regret for a lighter tail (`docs/frontier.md`).
 
     Deviations
     ----------
-    - Where `ridge` is None it is max(1, dim / 5) times the size of each feature, so that an arm's utility is as uncertain before the first
-      vote as with five features.
-    - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge,
-      whose bias sqrt(ridge) S is added.
-    - From 256 arms on, the best of some good pairs is played, found by searches that prune: all pairs of the leading arm,
-      and the winners for several single radii (`native/policies/local_bonus.cpp`).
-    - Of more than 64 `ArmTable`, the best pair of the leading arm, and of the 64 arms that may be best (decision 27).
-    - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was made.
-    - An arm may meet itself, as the argmax allows, and then nothing is learned.
+    - If `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that beyond five features an arm's
+      utility is as uncertain before the first vote as with five.
+    - The log-loss set is proved for the estimate constrained to |theta| <= S; here the estimate has a ridge, whose bias
+      sqrt(ridge) S is added.
+    - From 256 arms on, the best of some good pairs, found by pruned searches: all pairs of the leading arm, and the
+      winners for several single radii (`native/policies/local_bonus.cpp`).
+    - With more than 64 arms in an `ArmTable`, the best pair of the leading arm, and of the 64 arms that may be best
+      (decision 27).
+    - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
+    - An arm may be compared with itself, as the argmax allows, and then nothing is learned.
 
-    Cost a round: O(K^2 d) for the pairs at worst, O(n d^2) for the curvature with n distinct differences, and a solve.
+    Cost per round: O(K^2 d) for the pairs at worst, O(n d^2) for the curvature with n distinct differences, and a
+    solve.
 
     >>> import numpy as np
     >>> policy = LocalPairUCB(horizon=100, random_state=0)
@@ -67,5 +69,5 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
     def prior(self, variances: Floats, reach: float) -> Prior:
-        """For the published radius, also the largest difference that the first arms allow."""
-        return super().prior(variances, reach)._replace(units=max((2.0 * reach) ** 2, _SMALLEST_UNITS))
+        """Return the prior; for the published radius also with the largest difference that the first arms allow."""
+        return super().prior(variances, reach)._replace(units=max((2.0 * reach) ** 2, _MIN_UNITS))

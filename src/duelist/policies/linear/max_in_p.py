@@ -1,4 +1,4 @@
-"""MaxInP: the most informative pair among the arms that may still be best."""
+"""MaxInP (pair choice: `native/policies/max_in_p.hpp`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class MaxInP(RadiusPolicy):
 
         C_t = {x : (x - y) . theta_hat + beta_t |x - y|_{Sigma_t^-1} >= 0 for all y in A_t}
 
-    and plays the widest pair of C_t. If |theta_hat - theta*|_Sigma <= beta_t, the best arm is in C_t
-    and twice the average regret of the round is at most 4 beta_t |x - y| (appendix C, method 1).
+    and plays the widest pair of C_t. If |theta_hat - theta*|_Sigma <= beta_t, the best arm is in C_t and twice the
+    average regret of the round is at most 4 beta_t |x - y| (appendix C, method 1).
 
-    Deviations: a ridge stands in for the warm-up of the original, as in the experiments of
-    Di et al.; precision and estimate share it.
+    Deviations: a ridge replaces the warm-up of the original, as in the experiments of Di et al.; precision and estimate
+    share it.
 
     Radius "practical": sqrt(d log T).
 
-    Cost a round: O(K^2 d) at worst, less where arms are ruled out early; O(n d^2) a Newton
-    step with n distinct differences.
+    Cost per round: O(K^2 d) at worst, less where arms are ruled out early; O(n d^2) per Newton step with n distinct
+    differences.
 
     >>> import numpy as np
     >>> policy = MaxInP(horizon=100, random_state=0)

@@ -1,4 +1,4 @@
-"""MaxPairUCB: the pair with the largest optimistic total."""
+"""MaxPairUCB (pair choice: `native/policies/max_pair_ucb.hpp`)."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ class MaxPairUCB(RadiusPolicy):
 
         argmax_{x, y in A_t} (x + y) . theta_hat + beta_t |x - y|_{Sigma_t^-1},
 
-    with Sigma_t = ridge I + sum z_s z_s' over all past duels and theta_hat the regularised
-    estimate from them. If |theta_hat - theta*|_Sigma <= beta_t, twice the average regret of the round
-    is at most 2 beta_t |x - y| (appendix C, method 3).
+    with Sigma_t = ridge I + sum z_s z_s' over all past duels and theta_hat their regularised estimate. If |theta_hat -
+    theta*|_Sigma <= beta_t, twice the average regret of the round is at most 2 beta_t |x - y| (appendix C, method 3).
 
-    Deviations: the precision and the estimate share one ridge (the paper's experiments use
-    0.001); an arm may meet itself, as the argmax allows, and then nothing is learned.
+    Deviations: precision and estimate share one ridge (the paper's experiments use 0.001); an arm may be compared with
+    itself, as the argmax allows, and then nothing is learned.
 
     Radius "practical": sqrt(d log T).
 
-    Cost a round: O(K^2 d) for the pairs, O(n d^2) a Newton step with n distinct differences.
+    Cost per round: O(K^2 d) for the pairs, O(n d^2) per Newton step with n distinct differences.
 
     >>> import numpy as np
     >>> policy = MaxPairUCB(horizon=100, random_state=0)

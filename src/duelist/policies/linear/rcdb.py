@@ -1,4 +1,4 @@
-"""RCDB: votes count for less the less was known about them, so that a few bad ones do little harm."""
+"""RCDB (pair choice: `native/policies/rcdb.hpp`)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class RCDB(RadiusPolicy):
         argmax_{x, y in A_t} (x + y) . theta_hat + beta |x - y|_{Sigma_t^-1},
 
     and learns its outcome with the weight w_t = min(1, trust / |x - y|_{Sigma_t^-1}), which multiplies its loss in the
-    estimate and its share of Sigma_t = ridge I + sum w_s z_s z_s'. An outcome about a pair of which little is known
-    could move the estimate far; its weight keeps any single vote, honest or not, from doing so.
+    estimate and its term in Sigma_t = ridge I + sum w_s z_s z_s'. The outcome of an uncertain pair could move the
+    estimate far; the weight limits that, so that regret stays low under a few adversarial votes.
 
     Parameters
     ----------
@@ -27,10 +27,9 @@ class RCDB(RadiusPolicy):
     corruption
         The number C of adversarial votes to withstand. None: sqrt(T), as published for an unknown C.
 
-    Deviations: the radius is a free scale times sqrt(d log T), as for the comparators; the precision and the
-    estimate share one ridge.
+    Deviations: the radius is a free scale times sqrt(d log T), as for the comparators; precision and estimate share one ridge.
 
-    Cost a round: that of MaxPairUCB.
+    Cost per round: that of MaxPairUCB.
 
     >>> import numpy as np
     >>> policy = RCDB(horizon=100, random_state=0)
@@ -41,12 +40,12 @@ class RCDB(RadiusPolicy):
     corruption: float | None = None
 
     def check_settings(self) -> None:
-        """The trust, or the corruption that it follows from."""
+        """Check the trust and the corruption."""
         super().check_settings()
         for name in ("trust", "corruption"):
             if getattr(self, name) is not None:
                 check_positive(name, getattr(self, name))
 
     def rule_settings(self) -> dict[str, float]:
-        """A trust of 0 stands for sqrt(d) / corruption, a corruption of 0 for sqrt(T)."""
+        """Return the settings of the rule: trust 0 means sqrt(d) / corruption, corruption 0 means sqrt(T)."""
         return {**super().rule_settings(), "trust": self.trust or 0.0, "corruption": self.corruption or 0.0}

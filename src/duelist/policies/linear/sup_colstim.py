@@ -1,4 +1,4 @@
-"""SupCoLSTIM: Sta'D's layers with CoLSTIM's randomised pair at the end."""
+"""SupCoLSTIM (pair choice: `native/policies/sup_colstim.hpp`)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from duelist.policies.engine import LayeredPolicy
 class SupCoLSTIM(LayeredPolicy):
     """Layered CoLSTIM (Bengs, Saha, Huellermeier, ICML 2022).
 
-    Sta'D's three steps (see `StaD`), but step 1 plays CoLSTIM's pair on the remaining arms with
-    theta_s and Sigma_s: perturbed utilities choose the first arm, the second is
+    The three steps of `StaD`, but step 1 plays CoLSTIM's pair on the remaining arms with theta_s and Sigma_s: perturbed
+    utilities choose the first arm, and the second is
 
         argmax_y y . theta_s + eta |y - x|_{Sigma_s^-1}.
 
-    Deviations: as for `StaD`; the perturbation is clipped to sqrt(d log T). It goes with |x|, as published, so that the origin of
-    a feature matters.
+    Deviations: as for `StaD`; the perturbation is clipped to sqrt(d log T). It is proportional to |x|, as published, so
+    the origin of a feature matters.
 
     Radius: as for `StaD`.
 
-    Cost a round: as for `StaD`.
+    Cost per round: as for `StaD`.
 
     >>> import numpy as np
     >>> policy = SupCoLSTIM(horizon=100, random_state=0)

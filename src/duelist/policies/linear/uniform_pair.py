@@ -1,4 +1,4 @@
-"""UniformPair: two different arms, uniformly at random."""
+"""UniformPair (pair choice: `native/policies/uniform_pair.hpp`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from duelist.policies.engine import NativePolicy
 class UniformPair(NativePolicy):
     """Uniformly random pairs: the baseline that only explores.
 
-    Plays (x, y) uniform over ordered pairs of different arms; a single arm meets itself. It
-    learns like the others, so `theta_` is the estimate from unbiased duels.
+    Plays (x, y) uniform over ordered pairs of different arms; a single arm is compared with itself. It learns like the
+    others, so `theta_` is the estimate from unbiased duels.
 
-    Cost a round: O(1); the estimate is solved only when read.
+    Cost per round: O(1); the estimate is computed only when read.
 
     >>> import numpy as np
     >>> i, j = UniformPair(random_state=0).ask(np.eye(4))

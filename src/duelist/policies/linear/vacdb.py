@@ -1,4 +1,4 @@
-"""VACDB: variance-aware contextual dueling bandit, the paper's Algorithm 1."""
+"""VACDB, the paper's Algorithm 1 (pair choice: `native/policies/vacdb.hpp`)."""
 
 from __future__ import annotations
 
@@ -14,67 +14,67 @@ from duelist.policies.engine import LayeredPolicy, Prior, mean_variance
 
 EXPLORE: Final = ("value", "widest", "random")
 VARIANCE: Final = ("high", "all")
-_COARSEST: Final = -8
+_MIN_FIRST_LAYER: Final = -8
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VACDB(LayeredPolicy):
     """Variance-aware contextual dueling bandit (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024, Algorithm 1).
 
-    With alpha = T^(-3/2), L = ceil(log2(1/alpha)) layers, each with its own data Psi_l, precision
-    Sigma_l = 4^-l I + sum_{Psi_l} w^2 zz' and estimate theta_l, the root of
+    With alpha = T^(-3/2), L = ceil(log2(1/alpha)) layers, each with its own data Psi_l, precision Sigma_l = 4^-l I +
+    sum_{Psi_l} w^2 zz' and estimate theta_l, the root of
 
         4^-l kappa theta + sum_{Psi_l} w_s^2 (mu(z_s . theta) - o_s) z_s = 0.
 
-    A round starts with all arms in layer 1 and goes on until a pair is chosen:
+    A round starts with all arms in layer 1 and continues until a pair is chosen:
 
-    1. all widths |x - y|_{Sigma_l^-1} <= alpha: play argmax (x + y) . theta_l + beta_l |x - y|, learn nothing;
-    2. all widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1;
-    3. otherwise play a pair wider than 2^-l, learn it in layer l with w = 2^-l / |x - y|.
+    1. all widths |x - y|_{Sigma_l^-1} <= alpha: play argmax (x + y) . theta_l + beta_l |x - y|, learn nothing; 2. all
+    widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1; 3. otherwise play a pair wider than
+    2^-l, learn it in layer l with w = 2^-l / |x - y|.
 
-    The radius beta_l grows with the variance that layer l has seen (`radius.variance_aware`).
+    The radius beta_l grows with the variance seen in layer l (`confidence_radius.variance_aware`).
 
     Parameters
     ----------
     horizon, delta, kappa, theta_bound, link, random_state
         As for every policy with a radius.
     radius
-        "theory": as published. "practical" (default): as published but with the largest slope
-        L_mu in the place of kappa (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and
-        priors 4^-l times the mean variance of a feature over the first arms, so that units do not matter.
-        A number: that radius in every layer, as the authors' code does.
+        "theory": as published. "practical" (default): as published but with the largest slope L_mu instead of kappa
+        (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and priors 4^-l
+        times the mean variance of a feature over the first arms, so that units do not matter. A number: that radius in
+        every layer, as in the authors' code.
     scale
         Multiplies the radius.
     ridge
-        rho in the ridge 4^-l rho of layer l's estimate. None: kappa with "theory" (as published),
-        otherwise 1/20 of the mean variance of a feature over the first arms.
+        rho in the ridge 4^-l rho of layer l's estimate. None: kappa with "theory" (as published), otherwise 1/20 of the
+        mean variance of a feature over the first arms.
     explore
-        Which wide pair to play in step 3, which the paper leaves open: "value" (largest
-        (x + y) . theta_l), "widest", or "random" (uniform over the wide pairs).
+        Which wide pair to play in step 3, which the paper leaves open: "value" (largest (x + y) . theta_l), "widest",
+        or "random" (uniform over the wide pairs).
     variance
-        "high": V is the residual sum in high layers and |Psi_l| in low ones, as published.
-        "all": the residual sum everywhere. None: "high" with radius "theory", else "all".
+        "high": V is the residual sum in high layers and |Psi_l| in low ones, as published. "all": the residual sum
+        everywhere. None: "high" with radius "theory", else "all".
     alpha
         The width at which to exploit; None: T^(-3/2). L follows from it: alpha = 2^-5 has 5 layers.
     first_layer
-        The layer to start from: 1 as published; 0 or less: coarser layers come first, which drop arms that a few duels show
-        to be bad. Where comparisons are clear this saves regret, where they are not it locks in more often
+        The layer to start from: 1 as published; 0 or less: coarser layers come first, which drop arms that a few duels
+        show to be bad. With clear comparisons this saves regret, otherwise it locks in more often
         (docs/decisions/rejected.md).
 
     Deviations
     ----------
     - Sigma_l starts at 4^-l I as in Algorithm 1 (the proof of its Lemma uses 4^-l kappa I); with any radius but
       "theory", at 4^-l times the mean variance of a feature over the first arms.
-    - Estimates are solved when they are read, not when data arrive; the decisions are the same.
-    - The paper starts a layer's solver from the estimate of the layer below; the root does not
-      depend on the start, so it is not done.
+    - Estimates are computed when they are read, not when data arrive; the decisions are the same.
+    - The paper starts a layer's solver from the estimate of the layer below. The root does not depend on the start, so
+      this is omitted.
     - A tie counts as half a win and half a loss, also in the variance.
-    - Unknown horizon: alpha and L follow a horizon that doubles; no data are dropped, since a
-      layer does not depend on L, and the union bound over (t, l) holds with L of the round.
-    - Late outcomes enter with the weight computed when the duel was asked.
+    - Unknown horizon: alpha and L follow a horizon that doubles; no data are dropped, since a layer does not depend on
+      L, and the union bound over (t, l) holds with L of the round.
+    - Late outcomes have the weight computed when the duel was asked.
 
-    Cost a round: O(layers visited * K^2 d) for the widths, and one Newton solve, O(n d^2) a
-    step with n distinct differences in the layer, when a layer that learned is read.
+    Cost per round: O(layers visited * K^2 d) for the widths, and one Newton solve, O(n d^2) per step with n distinct
+    differences in the layer, if a layer with new votes is read.
 
     >>> import numpy as np
     >>> policy = VACDB(horizon=1000, random_state=0)
@@ -94,22 +94,22 @@ class VACDB(LayeredPolicy):
     experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
     def check_settings(self) -> None:
-        """What the paper leaves open."""
+        """Check what the paper leaves open."""
         super().check_settings()
         check_choice("explore", self.explore, EXPLORE)
         if self.variance is not None:
             check_choice("variance", self.variance, VARIANCE, ", or leave it out")
         if self.alpha is not None:
             check_probability("alpha", self.alpha, "a width between 0 and 1, or leave it out")
-        if not is_integer(self.first_layer) or not _COARSEST <= self.first_layer <= 1:
+        if not is_integer(self.first_layer) or not _MIN_FIRST_LAYER <= self.first_layer <= 1:
             raise InvalidInput(
                 f"first_layer is {self.first_layer!r}.",
-                f"Give a whole number from {_COARSEST} to 1.",
+                f"Give a whole number from {_MIN_FIRST_LAYER} to 1.",
                 field="first_layer",
             )
 
     def rule_settings(self) -> dict[str, float]:
-        """An alpha of 0 stands for T^(-3/2); a constant above 0 replaces the variance-aware radius."""
+        """Return the settings of the rule: alpha 0 means T^(-3/2); a constant above 0 replaces the variance-aware radius."""
         practical = self.radius == "practical"
         variance = self.variance or ("all" if practical else "high")
         return {
@@ -124,7 +124,7 @@ class VACDB(LayeredPolicy):
         }
 
     def prior(self, variances: Floats, reach: float) -> Prior:
-        """Layer l starts with 4^-l of this ridge and prior."""
+        """Return the prior of layer 0; layer l starts with 4^-l of its ridge and precision."""
         if self.radius == "theory":
             kappa = self._kappa(reach)
             return Prior(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
@@ -141,5 +141,5 @@ class VACDB(LayeredPolicy):
 
     @property
     def pooled_ridge_(self) -> Floats:
-        """That of layer 1, wherever the layers start."""
+        """The ridge of layer 1, wherever the layers start."""
         return np.asarray(4.0 ** (self.first_layer - 1) * super().pooled_ridge_)
