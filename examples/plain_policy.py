@@ -38,7 +38,7 @@ class EpsilonGreedy(dl.Policy):
     def tell(self, duel, outcome, weight=1.0):
         """Learn one outcome and fit theta again; outcomes may come late and in any order."""
         if duel.id not in self._pending:
-            raise dl.UnknownDuel(f"duel {duel.id} is not waiting for an outcome; tell each duel once")
+            raise dl.UnknownDuel(f"Duel {duel.id} is not pending.", "Tell each duel once.")
         self._differences.append(self._pending.pop(duel.id))
         self._outcomes.append(outcome)
         self._weights.append(weight)

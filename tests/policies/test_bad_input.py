@@ -166,14 +166,14 @@ def test_a_weight_too_large_to_learn(asked, weight):
 def test_unknown_duel(policy, verb, unknown):
     key = unknown.id if isinstance(unknown, dl.Duel) else unknown
     arguments = [unknown, 1] if verb == "tell" else [unknown]
-    says = [f"Duel {key!r} was never asked", "tell each duel that `ask` returned once"]
+    says = [f"Duel {key!r} was never asked", "Tell each duel that `ask` returned once"]
     refuses(policy, says, getattr(policy, verb), *arguments, error=dl.UnknownDuel)
 
 
 def test_duel_told_already(asked):
     policy, duel = asked
     policy.tell(duel, 1)
-    says = [f"Duel {duel.id} was told or forgotten already", "tell each duel that `ask` returned once"]
+    says = [f"Duel {duel.id} was told or forgotten before", "Tell each duel that `ask` returned once"]
     refuses(policy, says, policy.tell, duel, 1, error=dl.UnknownDuel)
 
 
@@ -316,7 +316,7 @@ def test_simulate_something_that_is_no_environment(nowhere):
 
 @pytest.mark.parametrize("nobody", [[], (), {}], ids=repr)
 def test_simulate_without_policies(nobody):
-    raises(["No policies", "give at least one"], dl.simulate, nobody, WORLD, horizon=5, runs=2)
+    raises(["No policies", "Give at least one"], dl.simulate, nobody, WORLD, horizon=5, runs=2)
 
 
 @pytest.mark.parametrize("twin", [dl.UniformPair(), dl.VACDB(horizon=5)], ids=repr)

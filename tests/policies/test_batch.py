@@ -374,7 +374,7 @@ def test_unlike_contexts_may_be_whatever_numpy_takes_for_an_array():
 
 
 def test_a_batch_with_a_very_large_context_says_why_others_are_asked_once():
-    with pytest.raises(dl.InvalidInput, match="256 candidates and more, all are asked about once"):
+    with pytest.raises(dl.InvalidInput, match="contexts with 256 candidates or more in a batch of their own"):
         dl.RewardDesign().ask_batch(unlike([256, 3, 4]), k=5)
 
 
@@ -444,5 +444,5 @@ def test_bad_contexts_are_named(arms, message):
 
 
 def test_who_asks_for_more_than_one_a_context_is_told_of_who_can():
-    with pytest.raises(InvalidInput, match="RewardDesign asks about several pairs of a context"):
+    with pytest.raises(InvalidInput, match="RewardDesign asks about several pairs per context"):
         trained("MaxPairUCB").ask_batch(contexts(4), k=9)

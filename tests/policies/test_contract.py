@@ -179,7 +179,7 @@ class TestTheirs(PolicyContract):
     def make(self, random_state):
         return EpsilonGreedy(random_state=random_state)
 
-class OutOfRange(example.EpsilonGreedy):
+class OutOfRange(EpsilonGreedy):
     def ask(self, arms):
         super().ask(arms)
         return 0, len(arms)
@@ -210,7 +210,7 @@ def test_importing_duelist_does_not_need_pytest():
 # -- the contract catches what it should: one broken policy a rule -------------------------------
 
 
-class OutOfRange(example.EpsilonGreedy):
+class OutOfRange(EpsilonGreedy):
     def ask(self, arms):
         duel = super().ask(arms)
         return dl.Duel(duel.first, len(arms), duel.id)

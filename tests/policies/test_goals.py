@@ -48,7 +48,7 @@ def test_a_policy_for_arms_without_features_refuses_features(goal: str, how: dic
     policy = dl.policy_for(goal, random_state=0, **how)
     table = np.random.default_rng(0).normal(size=(4, 2))
     for ask in (policy.ask, policy.recommend, lambda arms: policy.ask_batch(arms[None])):
-        with pytest.raises(dl.InvalidInput, match=r"ArmTable|A batch is of arms with features alone"):
+        with pytest.raises(dl.InvalidInput, match=r"ArmTable|A batch cannot have arm effects"):
             ask(table)
     assert not policy.pending_
     by_hand = type(policy)(estimator="online", random_state=0)  # it plays as one that nobody told beforehand

@@ -184,7 +184,7 @@ def test_rcdb_trusts_an_outcome_it_did_not_ask_for_no_more_than_its_own():
 
 BAD_LEARN = {
     "shape": (([1.0, 2.0], 1), {}, r"difference has shape \(2,\). Give 3 numbers"),
-    "matrix": ((np.eye(3), 1), {}, r"seen has shape \(3, 3\)"),
+    "matrix": ((np.eye(3), 1), {}, r"arms have shape \(3, 3\)"),
     "nan": (([1.0, math.nan, 0.0], 1), {}, r"difference\[1\] is nan"),
     "text": (("abc", 1), {}, "difference is 'abc'"),
     "nothing": ((None, 1), {}, "difference is None"),

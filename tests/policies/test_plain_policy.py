@@ -73,7 +73,7 @@ def test_the_example_asks_for_each_outcome_once():
     policy = EpsilonGreedy(random_state=0)
     duel = policy.ask(draw_arms(1)[0])
     policy.tell(duel, 1.0)
-    with pytest.raises(dl.UnknownDuel, match=r"duel 0 .* tell each duel once"):
+    with pytest.raises(dl.UnknownDuel, match=r"Duel 0 .*Tell each duel once"):
         policy.tell(duel, 1.0)
 
 

@@ -164,7 +164,7 @@ class ArmTableContract(ABC):
             (lambda: policy.learn(table[[0, 1, 2]], 1.0), "Give the two"),
             (lambda: policy.suggest(table, [(np.ones(3), 0, 1.0)]), "ArmTable"),
             (lambda: policy.learn(table[[0, 1]], 1.0, layer=3), "layer is 3"),
-            (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one after the other"),
+            (lambda: policy.ask_batch(np.zeros((2, 3, 3))), "one context after the other"),
             (lambda: policy.precision_, "posterior"),
         ]
         for wrong, match in cases:
@@ -176,5 +176,5 @@ class ArmTableContract(ABC):
             policy.tell(Duel(duel.second, duel.first, duel.id), 1.0)
         assert policy.snapshot() == before
         policy.tell(duel, 1.0)
-        with pytest.raises(UnknownDuel, match="told or forgotten already"):
+        with pytest.raises(UnknownDuel, match="told or forgotten before"):
             policy.forget(duel)

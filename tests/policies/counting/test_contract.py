@@ -179,8 +179,8 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.ask("six"), "arms"),
         (lambda: policy.ask([[np.nan, 1.0]]), "arms"),
         (lambda: policy.learn([[1.0], [1.0, 2.0]], 1.0), "ArmTable"),
-        (lambda: policy.ask([-1, 2]), "Number arms from 0"),
-        (lambda: policy.ask(5000), "4096 arms at most"),
+        (lambda: policy.ask([-1, 2]), "Give ids from 0"),
+        (lambda: policy.ask(5000), "at most 4096 arms"),
         (lambda: policy.ask(3, exclude=[(0, 5)]), "exclude holds"),
         (lambda: policy.ask(2, exclude=[(0, 1)]), "No pair is left"),
         (lambda: policy.tell(duel, 2.0), "outcome is 2.0"),
@@ -234,7 +234,7 @@ def test_settings_that_make_no_sense_are_refused(name, settings, message):
 
 @pytest.mark.parametrize("name", ["RMED2FH", "BeatTheMean", "InterleavedFilter"])
 def test_rules_that_need_a_horizon_say_so(name):
-    with pytest.raises(dl.InvalidInput, match=f"{name} has to know for how many rounds"):
+    with pytest.raises(dl.InvalidInput, match=f"{name} needs a horizon"):
         COUNTING_POLICIES[name]()
 
 

@@ -69,7 +69,7 @@ def test_which_policies_take_them():
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - TAKERS))
 def test_a_policy_that_wants_features_says_so(name):
     policy = POLICIES[name](estimator="online")
-    with pytest.raises(dl.InvalidInput, match=f"{name} is for arms with features alone.*take BestArmPair"):
+    with pytest.raises(dl.InvalidInput, match=f"{name} cannot learn arm effects.*use BestArmPair"):
         policy.ask(dl.ArmTable(4))
     policy.ask(np.eye(4))  # and can still be asked with them
 
@@ -77,19 +77,19 @@ def test_a_policy_that_wants_features_says_so(name):
 def test_all_that_take_them_are_named():
     with pytest.raises(dl.InvalidInput) as refused:
         dl.VACDB(estimator="online").ask(dl.ArmTable(4))
-    _, _, named = str(refused.value).partition("take ")
+    _, _, named = str(refused.value).partition("use ")
     assert {name for name in POLICIES if name in named} == TAKERS
 
 
 def test_the_exact_estimator_is_refused():
-    with pytest.raises(dl.InvalidInput, match=r'Take BestArmPair\(estimator="online"\)'):
+    with pytest.raises(dl.InvalidInput, match=r'Use BestArmPair\(estimator="online"\)'):
         dl.BestArmPair().ask(dl.ArmTable(4))
 
 
 def test_a_policy_that_has_seen_features_keeps_to_them():
     policy = dl.LocalPairUCB(estimator="online")
     policy.ask(np.eye(3))
-    with pytest.raises(dl.InvalidInput, match="by their features"):
+    with pytest.raises(dl.InvalidInput, match="without arm effects"):
         policy.ask(dl.ArmTable(3))
 
 
@@ -103,7 +103,7 @@ def test_a_policy_that_has_seen_features_keeps_to_them():
         ([0, -1], None, "ids has -1"),
         ([0, 2**24], None, f"ids has {2**24}"),
         ([3, 4, 3], None, "ids has 3 twice"),
-        ([0, 1], [[1.0], [2.0], [3.0]], "a row for each"),
+        ([0, 1], [[1.0], [2.0], [3.0]], "one row of features per arm"),
         (2, [[1.0], [np.nan]], r"arms\[1, 0\] is nan"),
     ],
 )
@@ -124,7 +124,7 @@ def test_features_that_are_all_alike_tiny_or_too_many():
         policy = dl.LocalPairUCB(estimator="online")
         policy.tell(policy.ask(table), 1.0)
         assert np.isfinite(policy.posterior(table).utilities).all()
-    with pytest.raises(dl.InvalidInput, match=r"arms have 8193 features\. Beside arm effects"):
+    with pytest.raises(dl.InvalidInput, match=r"arms have 8193 features\. With arm effects"):
         dl.LocalPairUCB(estimator="online").ask(dl.ArmTable(2, np.ones((2, 8193))))
 
 
@@ -192,7 +192,7 @@ def test_terms_of_their_own_cannot_be_left_out():
     for _ in range(4):
         policy.tell(policy.ask(arms), 1.0)
     assert policy.recommend(arms, effects=True).candidates == policy.recommend(arms).candidates
-    with pytest.raises(dl.InvalidInput, match="effects is False, but ArmTable"):
+    with pytest.raises(dl.InvalidInput, match="effects is False, but an ArmTable"):
         policy.recommend(arms, effects=False)
 
 
@@ -378,5 +378,5 @@ def test_the_heaviest_votes_come_back_with_a_snapshot_and_heavier_ones_are_refus
 def test_positions_that_are_not_on_the_table_are_refused():
     policy = dl.LocalPairUCB(estimator="online")
     policy.initialize(dl.ArmTable(3))
-    with pytest.raises(dl.InvalidInput, match=r"chosen is \[5\]. Give positions on the table, from 0 to 2"):
+    with pytest.raises(dl.InvalidInput, match=r"chosen is \[5\]. Give positions in the table, from 0 to 2"):
         policy.posterior(dl.ArmTable(3), [5])

@@ -69,7 +69,7 @@ def test_the_potential_is_the_sum_over_all_rounds(player, weight):
 def test_the_gradient_is_that_of_the_potential(player):
     policy = dl.FGTS(feel_good=0.4, random_state=2)
     played(policy, 15)
-    past, weights = policy._past.in_units(policy._sizes()), (1.0, 0.6, 0.4)
+    past, weights = policy._history.potential(policy._scale()), (1.0, 0.6, 0.4)
     for theta in np.random.default_rng(2).normal(size=(20, 2)):
         _, gradient = past.value_and_gradient(theta, weights, player)
         for k in range(2):
@@ -159,19 +159,19 @@ def test_damaged_snapshots_are_refused():
     whole = policy.snapshot()
     for name, value in [
         ("format", "x"),
-        ("words", whole["past"]["mass"]),
-        ("past", {}),
+        ("words", whole["history"]["mass"]),
+        ("history", {}),
         ("asked", -1),
         ("params", {"a": 1}),
     ]:
         with pytest.raises(dl.InvalidSnapshot):
             dl.FGTS.restore({**whole, name: value})
-    for name in whole["past"]:
+    for name in whole["history"]:
         with pytest.raises(dl.InvalidSnapshot):
-            dl.FGTS.restore({**whole, "past": {**whole["past"], name: whole["words"]}})
-    (number, arms, first, _), *_ = whole["waiting"]
+            dl.FGTS.restore({**whole, "history": {**whole["history"], name: whole["words"]}})
+    (number, arms, first, _), *_ = whole["pending"]
     with pytest.raises(dl.InvalidSnapshot):
-        dl.FGTS.restore({**whole, "waiting": [[number, arms, first, 99]]})
+        dl.FGTS.restore({**whole, "pending": [[number, arms, first, 99]]})
 
 
 def test_what_may_be_asked_is_respected_and_considering_changes_nothing():
@@ -238,5 +238,5 @@ def test_duels_that_are_not_out():
         policy.tell(dl.Duel(3 - duel.first, duel.second, duel.id), 1)
     policy.forget(duel)
     for action in (lambda: policy.tell(duel, 1), lambda: policy.forget(duel)):
-        with pytest.raises(dl.UnknownDuel, match="is not waiting"):
+        with pytest.raises(dl.UnknownDuel, match="was told or forgotten before"):
             action()

@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import duelist as dl
-from duelist.policies.linear.feel_good import FAR, Past
+from duelist.policies.linear.feel_good import ATYPICAL, RoundHistory
 from duelist.policies.linear.fgts import _inverse_root
 
 THETA = np.array([2.0, -1.5, 1.0])
@@ -74,10 +74,10 @@ def test_sizes_are_the_median_over_tables(first):
             [np.std(each, axis=0) for each in shown[: t + 1] if len(each) > 2 and np.ptp(each, axis=0).all()]
         )
         if t >= 2 and len(spreads) % 2:
-            np.testing.assert_allclose(policy._sizes(arms), np.median(spreads, axis=0), rtol=1e-12)
+            np.testing.assert_allclose(policy._scale(arms), np.median(spreads, axis=0), rtol=1e-12)
         elif t >= 1:
             middle = np.sort(spreads, axis=0)[(len(spreads) - 1) // 2 : len(spreads) // 2 + 1]
-            np.testing.assert_allclose(policy._sizes(arms), np.exp(np.log(middle).mean(axis=0)), rtol=1e-12)
+            np.testing.assert_allclose(policy._scale(arms), np.exp(np.log(middle).mean(axis=0)), rtol=1e-12)
         policy.tell(policy.ask(arms, distinct=False), 1.0)
 
 
@@ -86,8 +86,8 @@ def test_with_the_same_arms_in_every_round_sizes_are_their_spread_to_the_bit():
     policy = dl.FGTS(random_state=0)
     for _ in range(9):
         policy.tell(policy.ask(arms), 1.0, 0.7)
-        np.testing.assert_array_equal(policy._sizes(), np.sqrt((arms - arms[0]).var(axis=0)))
-        np.testing.assert_array_equal(policy._sizes(arms), policy._sizes())
+        np.testing.assert_array_equal(policy._scale(), np.sqrt((arms - arms[0]).var(axis=0)))
+        np.testing.assert_array_equal(policy._scale(arms), policy._scale())
 
 
 def test_pairs_of_a_log_say_how_large_features_are_only_where_no_table_does():
@@ -95,14 +95,14 @@ def test_pairs_of_a_log_say_how_large_features_are_only_where_no_table_does():
     arms = tables(None, 1)[0]
     policy = dl.FGTS(random_state=0)
     policy.initialize(arms[:1])
-    np.testing.assert_array_equal(policy._sizes(), np.zeros(3))
+    np.testing.assert_array_equal(policy._scale(), np.zeros(3))
     for k in range(6):
         policy.learn(arms[[k, k + 1]], 1.0)
     halves = np.sort(np.abs(np.diff(arms[:7], axis=0)) / 2.0, axis=0)
-    np.testing.assert_allclose(policy._sizes(), np.sqrt(halves[2] * halves[3]), rtol=1e-12)
-    np.testing.assert_allclose(policy._sizes(arms), arms.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(policy._scale(), np.sqrt(halves[2] * halves[3]), rtol=1e-12)
+    np.testing.assert_allclose(policy._scale(arms), arms.std(axis=0), rtol=1e-12)
     policy.tell(policy.ask(arms), 1.0)
-    np.testing.assert_allclose(policy._sizes(), arms.std(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(policy._scale(), arms.std(axis=0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("ridge", [None, 2.0])
@@ -127,21 +127,21 @@ def test_a_table_of_another_kind_promises_as_much_as_a_usual_one(ridge):
 def test_what_tables_count_is_by_the_median_of_each_to_the_bit(dim):
     """Features in which a table does not vary have no say in its median; a table where none varies counts as any other."""
     rng = np.random.default_rng(dim)
-    past, size = Past(np.ones(dim)), rng.lognormal(size=dim)
+    past, size = RoundHistory(np.ones(dim)), rng.lognormal(size=dim)
     past.spreads = rng.lognormal(0.0, 3.0, (400, dim)) * (rng.random((400, dim)) < 0.7)
     past.spreads[0] = 0.0
     middles = [np.median(each[each > 0.0]) if each.any() else 1.0 for each in past.spreads / size]
-    expected = [1.0 / middle if middle > FAR else 1.0 for middle in middles]
-    assert past.parts(size).tolist() == expected
+    expected = [1.0 / middle if middle > ATYPICAL else 1.0 for middle in middles]
+    assert past.table_weights(size).tolist() == expected
     assert 10 < sum(part < 1.0 for part in expected) < 390
 
 
 def test_many_tables_are_counted_at_once():
     """One by one they took 15 of the 20 ms of an ask after 1,500 tables, and half a second here."""
-    past = Past(np.ones(5))
+    past = RoundHistory(np.ones(5))
     past.spreads = np.random.default_rng(0).lognormal(size=(50_000, 5))
     start = time.process_time()
-    past.parts(np.ones(5))
+    past.table_weights(np.ones(5))
     assert time.process_time() - start < 0.15
 
 
@@ -208,6 +208,6 @@ def test_a_snapshot_with_a_damaged_past_is_refused():
     policy = dl.FGTS(random_state=2)
     lost(policy, tables(None, 8), 0)
     now = policy.snapshot()
-    for name in now["past"]:
+    for name in now["history"]:
         with pytest.raises(dl.InvalidSnapshot):
-            dl.FGTS.restore({**now, "past": {**now["past"], name: now["words"]}})
+            dl.FGTS.restore({**now, "history": {**now["history"], name: now["words"]}})
