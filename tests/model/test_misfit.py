@@ -148,7 +148,7 @@ def test_one_pass_counts_the_votes_that_the_exact_estimator_counts(name):
     """So where arms have effects of their own both say the same, up to rounding."""
     arms = np.random.default_rng(2).standard_normal((9, 3))
     exact, online = (learned(name, estimator, some_votes(9, 400), arms) for estimator in ("exact", "online"))
-    assert exact.snapshot()["tally"] == online.snapshot()["tally"]
+    assert exact.snapshot()["pair_counts"] == online.snapshot()["pair_counts"]
     one, other = (policy.recommend(arms, effects=True) for policy in (exact, online))
     assert one.best == other.best
     assert one.candidates == other.candidates
@@ -179,7 +179,7 @@ def test_the_counts_are_what_was_told(estimator):
         i, j = rng.choice(len(arms), 2, replace=False)
         policy.learn(arms[[i, j]], outcome, 2.0)
         count(i, j, outcome, 2.0)
-    found = {name: decode(entry) for name, entry in policy.snapshot()["tally"].items()}
+    found = {name: decode(entry) for name, entry in policy.snapshot()["pair_counts"].items()}
     pairs = zip(found["first"].tolist(), found["second"].tolist(), strict=True)
     assert dict(zip(pairs, zip(found["mass"], found["wins"], strict=True), strict=True)) == expected
 
@@ -207,7 +207,7 @@ def test_more_pairs_than_are_counted_are_dropped_for_good():
     policy = online()
     policy.initialize(arms)
     for k, (i, j) in enumerate(itertools.combinations(range(70), 2)):
-        assert (policy.snapshot()["tally"] is not None) == (k <= MAX_COUNTED_PAIRS)
+        assert (policy.snapshot()["pair_counts"] is not None) == (k <= MAX_COUNTED_PAIRS)
         policy.learn(arms[[i, j]], float(arms[i, 0] > arms[j, 0]))
         if k > MAX_COUNTED_PAIRS + 1:
             break
@@ -307,7 +307,7 @@ DAMAGE = {
 def test_damaged_counts_are_refused(reason):
     arms = np.random.default_rng(0).standard_normal((10, 2))
     snapshot = told(online(), arms, arms @ [2.0, 1.0], 60).snapshot()
-    tally = {name: decode(entry) for name, entry in snapshot["tally"].items()}
+    tally = {name: decode(entry) for name, entry in snapshot["pair_counts"].items()}
     damaged = {name: encode(array) for name, array in DAMAGE[reason](tally).items()}
     body = {name: value for name, value in snapshot.items() if name != "checksum"} | {"tally": damaged}
     with pytest.raises(dl.InvalidSnapshot, match=reason):
@@ -356,7 +356,7 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
     assert votes.mass.sum() == 40.0
     with pytest.raises(dl.InvalidInput, match="arms that were not given"):
         policy.with_arm_effects(arms[:2])
-    with pytest.raises(dl.InvalidInput, match="for arms with features alone"):
+    with pytest.raises(dl.InvalidInput, match="cannot learn arm effects"):
         told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_arm_effects(arms)
 
 

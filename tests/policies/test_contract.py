@@ -210,7 +210,7 @@ def test_importing_duelist_does_not_need_pytest():
 # -- the contract catches what it should: one broken policy a rule -------------------------------
 
 
-class OutOfRange(EpsilonGreedy):
+class OutOfRange(example.EpsilonGreedy):
     def ask(self, arms):
         duel = super().ask(arms)
         return dl.Duel(duel.first, len(arms), duel.id)

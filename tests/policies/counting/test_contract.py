@@ -187,7 +187,7 @@ def test_errors_name_the_way_out_and_change_nothing(policy):
         (lambda: policy.tell(duel, 1.0, weight=0.0), "weight is 0.0"),
         (lambda: policy.tell(duel, 1.0, weight=1e16), "at most 1e"),
         (lambda: policy.learn(np.zeros((2, 3)), 1.0), "ArmTable"),
-        (lambda: policy.learn([1, 2, 3], 1.0), "a duel is of two"),
+        (lambda: policy.learn([1, 2, 3], 1.0), "Give the two that were compared"),
         (lambda: policy.learn([1, 2], 1.0, layer=7), "layer is 7"),
         (lambda: policy.learn([1, 2], 1.0, share=-1.0), "share is -1"),
         (lambda: policy.suggest(3, seed=-1), "seed is -1"),

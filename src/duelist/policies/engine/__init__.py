@@ -1,8 +1,8 @@
-"""The Python side of the native engine, shared by all policies whose rule is in C++.
+"""The adapter between policies and the native engine.
 
-The engine (`native/` in the sources) is compiled into the module `duelist.native`. Its interface is small: a `Rule`
-made from a policy's settings, a `State` made for the first arms, and a `Player` that holds a rule, a state and the
-pending duels. A live `ask` and `tell`, a batch of contexts and a simulated run play the same round with them.
+The engine (`native/` in the sources) is compiled into the module `duelist.native`. A policy makes a `SelectionRule`
+from its settings and a `PolicyState` for its first arms. A `LivePolicy` holds rule, state and pending duels. Live
+policies, batches of contexts and simulated runs play the same rounds.
 
 Policies derive from `NativePolicy`; from `LocalCurvature` if widths use the curvature at the estimate; from
 `RadiusPolicy` if they have a confidence radius; and from `LayeredPolicy` if they have layers, each with its own data.

@@ -106,7 +106,7 @@ class ArmEffectsLearner:
         """See `NativePolicy.forget`."""
         del self.pending[pending_id(self, duel)]
 
-    def pending_positions(self, number: int) -> tuple[int, int] | None:
+    def pending_positions(self, number: int, /) -> tuple[int, int] | None:
         """Return the positions of a pending duel; None if no pending duel has this id."""
         duel = self.pending.get(number)
         return None if duel is None else (duel.first, duel.second)

@@ -18,7 +18,7 @@ class AsksDuels(Protocol):
     def next_id(self) -> int:
         """The id of the next duel."""
 
-    def pending_positions(self, number: int) -> tuple[int, int] | None:
+    def pending_positions(self, number: int, /) -> tuple[int, int] | None:
         """Return the positions of a pending duel; None if no pending duel has this id."""
 
 

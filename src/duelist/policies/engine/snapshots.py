@@ -4,10 +4,10 @@ Format (version 1), plain JSON:
 
     {"format": "duelist.policy", "version": 1, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
-     "pending": [[id, first, second, layer, share, array, fingerprints]], "tally": {name: array} or None,
+     "pending": [[id, first, second, layer, share, array, fingerprints]], "pair_counts": {name: array} or None,
      "checksum": crc32 of the rest}
 
-`fingerprints` are those of the two arms; `tally` has the votes by pair of arms, or None if some are unknown or pairs
+`fingerprints` are those of the two arms; `pair_counts` has the votes by pair of arms, or None if some are unknown or pairs
 are too many. With arm effects, "arm_effects": {name: array} and "rounds": 3 replace "state", and "pending" has [id,
 first, second, id of the first arm, id of the second, array]; before the first arms, "arms": "table" says that the
 policy accepts an `ArmTable` only.
@@ -58,11 +58,11 @@ def pack(policy: NativePolicy) -> dict[str, Any]:
 
 def _pack_player(player: Any) -> dict[str, Any]:
     arrays = None if player.dim == 0 else player.state.arrays()
-    tally = None if player.dim == 0 else player.pair_counts()
+    counts = None if player.dim == 0 else player.pair_counts()
     return {
         "next_id": player.next_id,
         "state": None if arrays is None else _encode_all(arrays),
-        "tally": None if tally is None else _encode_all(tally),
+        "pair_counts": None if counts is None else _encode_all(counts),
         "pending": [
             [*duel, encode(difference), encode(fingerprints)] for *duel, difference, fingerprints in player.pending()
         ],
@@ -101,8 +101,8 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
             arrays = {name: decode(entry) for name, entry in snapshot["state"].items()}
             layers, dim = arrays["theta"].shape
             player.begin(native.restore_policy_state(dim, layers, policy.link, policy.online_, arrays))
-        if snapshot["tally"] is not None:
-            player.set_pair_counts({name: decode(entry) for name, entry in snapshot["tally"].items()})
+        if snapshot["pair_counts"] is not None:
+            player.set_pair_counts({name: decode(entry) for name, entry in snapshot["pair_counts"].items()})
         player.next_id = int(snapshot["next_id"])
         for number, first, second, layer, share, difference, fingerprints in snapshot["pending"]:
             player.add_pending(

@@ -155,7 +155,7 @@ class FGTS(Policy):
         """The id of the next duel."""
         return self._asked
 
-    def pending_positions(self, number: int) -> tuple[int, int] | None:
+    def pending_positions(self, number: int, /) -> tuple[int, int] | None:
         """Return the positions of a pending duel; None if no pending duel has this id."""
         duel = self._pending.get(number)
         return None if duel is None else (duel.first, duel.second)
