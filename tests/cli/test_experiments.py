@@ -184,7 +184,7 @@ def test_a_run_that_is_interrupted_goes_on(folder):
     process.send_signal(signal.SIGINT)
     _, told = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "run the same command again to go on" in flat(told)
+    assert "run the same command again to resume" in flat(told)
     finished = Results("results/slow").finished
     assert 3 <= finished < 18
     done = subprocess.run(words, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ def test_open_pause_end_and_away(study):  # noqa: F811
     study("study", "archive", "captions")
     assert "captions" not in study("study", "list")
     assert "archived" in study("study", "list", "--all")
-    assert "archived and stays as it is" in study("study", "block", "captions", "ana", code=2)
+    assert "archived and cannot be changed" in study("study", "block", "captions", "ana", code=2)
     study("study", "open", "captions")
     assert "'captions' is now 'other'" in study("study", "rename", "captions", "other")
     vote_again = study("study", "ask", "other", "-r", "ana")
@@ -88,7 +88,7 @@ def test_archive_restore_copy_and_backup(study):  # noqa: F811
     assert "two" in study("study", "list", "--storage", "sqlite:///elsewhere.db")
     assert "backup.db: 3 studies" in study("study", "backup", "backup.db")
     assert "three" in study("study", "list", "-s", "sqlite:///backup.db")
-    assert "damaged or no archive" in study("study", "restore", "arms.jsonl", code=2)
+    assert "damaged or not a study archive" in study("study", "restore", "arms.jsonl", code=2)
 
 
 def test_goals_and_criteria(shell):  # noqa: F811

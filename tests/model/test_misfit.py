@@ -309,7 +309,7 @@ def test_damaged_counts_are_refused(reason):
     snapshot = told(online(), arms, arms @ [2.0, 1.0], 60).snapshot()
     tally = {name: decode(entry) for name, entry in snapshot["pair_counts"].items()}
     damaged = {name: encode(array) for name, array in DAMAGE[reason](tally).items()}
-    body = {name: value for name, value in snapshot.items() if name != "checksum"} | {"tally": damaged}
+    body = {name: value for name, value in snapshot.items() if name != "checksum"} | {"pair_counts": damaged}
     with pytest.raises(dl.InvalidSnapshot, match=reason):
         dl.restore_policy({**body, "checksum": checksum(body)})
 

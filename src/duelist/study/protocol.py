@@ -202,6 +202,11 @@ class StudyProtocol(Protocol):
     def apply(self, plan: ItemPlan) -> ItemImportReport: ...
     @overload
     def apply(self, plan: VotePlan) -> VoteImportReport: ...
+
+    def apply(self, plan: ItemPlan | VotePlan) -> ItemImportReport | VoteImportReport:
+        """Carry out a plan in one transaction."""
+        ...
+
     def import_votes(
         self,
         path: str | Path,

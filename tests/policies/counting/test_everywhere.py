@@ -30,7 +30,7 @@ def test_they_are_documented():
         text = (root / page).read_text()
         assert [name for name in NAMES if f"`{name}`" not in text] == []
     for cls in COUNTING_POLICIES.values():
-        for part in ("Deviations", "Cost a round", ">>> "):
+        for part in ("Deviations", "Cost per round", ">>> "):
             assert part in cls.__doc__, cls
 
 

@@ -68,12 +68,10 @@ def test_the_code_is_part_of_the_key(monkeypatch):
 
 def test_the_stamp_is_of_the_files_that_numbers_depend_on(monkeypatch, tmp_path):
     before = cells.stamp()
-    shutil.copytree(cells._PACKAGE / "environments", tmp_path / "environments")
-    for name in ("simulation", "recording", "regret"):
-        shutil.copy(cells._PACKAGE / f"{name}.py", tmp_path)
+    shutil.copytree(cells._PACKAGE / "simulation", tmp_path / "simulation")
     monkeypatch.setattr(cells, "_PACKAGE", tmp_path)
     assert cells.stamp.__wrapped__() == before
-    with (tmp_path / "environments" / "hypercube.py").open("a") as file:
+    with (tmp_path / "simulation" / "environments" / "hypercube.py").open("a") as file:
         file.write("\n")
     assert cells.stamp.__wrapped__() != before
 
@@ -137,7 +135,7 @@ def test_a_failure_tells_the_story():
     failed = cells.play_or_fail(cell(policy=own_parts.Broken()))
     assert isinstance(failed, Failure)
     assert failed.error == "RuntimeError: no idea what to ask"
-    assert "own_parts.py" in failed.story
+    assert "custom_parts.py" in failed.story
 
 
 def test_a_class_that_a_worker_lacks_is_a_failure():

@@ -99,7 +99,7 @@ def test_a_cell_that_kills_its_process_is_found_out(truth, tmp_path):
 
 PARENT = """
 import sys
-from duelist.experiments import Experiment, LocalProcesses, run_experiment
+from duelist.research.experiments import Experiment, LocalProcesses, run_experiment
 from tests.helpers import custom_parts as own_parts
 from typing import Any
 if __name__ == "__main__":

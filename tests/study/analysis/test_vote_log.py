@@ -150,7 +150,7 @@ def test_who_is_left_out_is_left_out_of_every_reading_and_can_come_back(url):
     assert (rows["ana"].excluded, rows["ben"].excluded) == (False, True)
     set_rater(study, "ben", excluded=False)
     assert_same(study.leaderboard(), whole)
-    with pytest.raises(dl.InvalidInput, match="without has 'zoe', who has not voted here"):
+    with pytest.raises(dl.InvalidInput, match="without has 'zoe', a rater without votes here"):
         study.leaderboard(without=["zoe"])
 
 
@@ -220,9 +220,9 @@ def test_retired_arms_are_in_no_reading_and_their_votes_teach():
     assert leader in {s.arm for s in study.leaderboard(retired=True).standings}
     kept = {s.arm: s.utility for s in study.leaderboard(retired=True).standings}
     shift = {s.arm: s.utility - kept[s.arm] for s in board.standings}
-    assert np.ptp(list(shift.values())) < 1e-12  # the same fit, relative to the mean of those in the game
+    assert np.ptp(list(shift.values())) < 1e-12  # the same fit, relative to the mean of active arms
     study.retire([s.arm for s in board.standings])
-    with pytest.raises(dl.InvalidInput, match=r"has no arms in the game\. Add or restore some"):
+    with pytest.raises(dl.InvalidInput, match=r"which has no active arms\. Add or activate some"):
         study.leaderboard()
 
 

@@ -100,7 +100,7 @@ def test_a_scorer_takes_the_columns_of_the_file_in_their_units(tmp_path: Path) -
     again = dl.fit_mle(np.array(z) * RAW.std(axis=0), won, ridge=scorer.ridge)
     np.testing.assert_allclose(scorer.theta, again.theta, rtol=1e-5)
     assert scorer.columns == ("price", "stars", "opened")
-    with pytest.raises(dl.InvalidInput, match=r"learned with 3 \(price, stars, opened\)"):
+    with pytest.raises(dl.InvalidInput, match=r"the features it was fitted with \(price, stars, opened\)"):
         scorer.score(RAW[:, :2])
 
 
@@ -135,5 +135,5 @@ def test_the_command_names_the_columns(tmp_path: Path) -> None:
     study = voted_table(tmp_path, storage)
     out = tmp_path / "learned.json"
     done = CliRunner().invoke(app, ["study", "scorer", "hotels", "--out", str(out), "--storage", storage])
-    assert "it takes these columns, in the units of the file: price, stars, opened" in " ".join(done.output.split())
+    assert "it uses these columns, in the units of the file: price, stars, opened" in " ".join(done.output.split())
     np.testing.assert_array_equal(dl.load_scorer(out).score(RAW), study.scorer().score(RAW))

@@ -280,7 +280,7 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
     shell("tell", "colours", "1", "first", "--rater", "ana")
     assert "white" in shell("leaderboard", "colours")
     assert "The setting arm_effects is on" in shell("create", "layered", "--policy", "VACDB", "--arm-effects")
-    with pytest.raises(InvalidInput, match="arms of 0 and of 1 features"):
+    with pytest.raises(InvalidInput, match="Some items have 0 features and others 1"):
         plan_items(tmp_path / "mixed.jsonl")
 
 

@@ -301,7 +301,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     with _reporting_damage(path):
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
-            raise InvalidArchive(f"{str(path)!r} is not a study archive.", "Give a file that `Study.save` wrote.")
+            raise InvalidArchive(f"{str(path)!r} is not a study archive.", "Give a file to which a study was saved.")
         if body["version"] != VERSION:
             raise InvalidArchive(
                 f"Archive {str(path)!r} has version {body['version']}; this release reads version {VERSION}.",

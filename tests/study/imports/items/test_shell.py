@@ -283,7 +283,9 @@ def test_top_is_an_option_of_the_shell(shell, tmp_path):
         assert policy_of(load_study(name, f"sqlite:///{tmp_path / 'studies.db'}")).top == 2
         assert "the order of the top 2 may still change" in shell("can-stop", name, code=1)
         assert "the order of all arms may still change" in shell("can-stop", name, "--top", "9", code=1)
-    assert "top is 2, and BestArmPair has no places" in shell("create", "no", "--goal", "best", "--top", "2", code=2)
+    assert "top is 2, but BestArmPair does not rank places" in shell(
+        "create", "no", "--goal", "best", "--top", "2", code=2
+    )
 
 
 def test_outliers_are_named_by_their_ids_in_the_study(shell, tmp_path):
