@@ -44,9 +44,9 @@ def columns_of(log, arms):
 
 def seen(study, **scope):
     """What a reading looks at, and what the votes themselves say."""
-    from duelist.study.analysis.study_analysis import Scope
+    from duelist.study.analysis.study_analysis import SelectionOptions
 
-    return study._select(Scope(**scope))
+    return study._select(SelectionOptions(**scope))
 
 
 def assert_up_to_date(study):

@@ -86,7 +86,7 @@ _ESTIMATES: Final = ("inverse_propensity", "doubly_robust")
 
 
 @dataclass(frozen=True, slots=True)
-class Replay(TabularResult):
+class ReplayEstimate(TabularResult):
     """The value of a learning policy in its first rounds: the probability that the arm it names first wins."""
 
     value: Estimate
@@ -186,7 +186,7 @@ def replay(
     groups: Sequence[str | None] | None = None,
     level: float = 0.95,
     seed: int = 0,
-) -> Replay:
+) -> ReplayEstimate:
     """Estimate what `policy`, learning from the beginning, would achieve in its first `rounds` rounds.
 
     The random votes are processed in order. A vote on the pair that the policy would ask now becomes its next round,
@@ -218,7 +218,7 @@ def replay(
             "Ask for fewer rounds, or collect more votes.",
         )
     value = _interval(np.array(means), np.arange(len(means)), level)
-    return Replay(value, rounds, len(means), len(given.y), level)
+    return ReplayEstimate(value, rounds, len(means), len(given.y), level)
 
 
 class _Rounds:

@@ -44,7 +44,7 @@ FITS_KEPT: Final = 8
 """Fits that are cached as starting points."""
 
 
-class Scope(NamedTuple):
+class SelectionOptions(NamedTuple):
     """The selection options of an analysis; see the module."""
 
     context: str | None = None
@@ -215,7 +215,7 @@ class StudyAnalysis(ABC):
     def _cache(self) -> AnalysisCache:
         return AnalysisCache()
 
-    def _select(self, scope: Scope) -> Selection:
+    def _select(self, scope: SelectionOptions) -> Selection:
         kept = self._cache
         with kept.lock:
             kept.log.follow(lambda: self._storage.viewing(self._id))
@@ -223,7 +223,7 @@ class StudyAnalysis(ABC):
                 scope = scope._replace(criterion=self.settings.main_criterion)
             return _look(kept.log, scope, self.settings.arm_effects)
 
-    def _fit(self, scope: Scope, options: dict[str, Any]) -> analysis.StudyFit:
+    def _fit(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
         seen = self._select(scope)
         given = {name: options.pop(name) for name in ("ridge",) if name in options}
@@ -280,17 +280,17 @@ class AnalysisCache:
                 self._fits.popitem(last=False)
 
 
-def split(context: str | None, options: dict[str, Any]) -> tuple[Scope, dict[str, Any]]:
+def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:
     """Return the selection, and the options that belong to the analysis itself."""
     without: Collection[str] | str = options.get("without", ())
-    scope = Scope(
+    scope = SelectionOptions(
         context,
         options.get("criterion"),
         frozenset([without] if isinstance(without, str) else without),
         bool(options.get("everyone", False)),
         bool(options.get("retired", False)),
     )
-    return scope, {name: value for name, value in options.items() if name not in Scope._fields}
+    return scope, {name: value for name, value in options.items() if name not in SelectionOptions._fields}
 
 
 _INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start"])
@@ -302,18 +302,18 @@ def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any]
     own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
     stray = min(options.keys() - own - set(more), default=None)
     if stray is not None:
-        known = ", ".join(sorted({*own, *more, *Scope._fields} - {"context"}))
+        known = ", ".join(sorted({*own, *more, *SelectionOptions._fields} - {"context"}))
         raise InvalidInput(f"{name} has no option {stray!r}.", f"It has {known}.", field=name)
 
 
-def _left_out(scope: Scope, seen: Selection) -> frozenset[str]:
+def _left_out(scope: SelectionOptions, seen: Selection) -> frozenset[str]:
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
         raise InvalidInput(f"without has {unknown!r}, a rater without votes here.", "Remove the name.")
     return scope.without | (frozenset() if scope.everyone else seen.excluded)
 
 
-def _look(known: VoteLog, scope: Scope, arm_effects: bool) -> Selection:
+def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selection:
     """Select from the whole log."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
     chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
