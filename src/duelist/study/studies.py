@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput, StudyExists, UnknownStudy
+from duelist.core.files import sync_folder
 from duelist.policies import Policy
 from duelist.policies.goals import find_goal
 from duelist.study.administration.archive import restore_archive
@@ -241,6 +242,7 @@ def backup_storage(storage: str | Storage, path: str | Path) -> Path:
         if not opened.copy_to_file(scratch):
             _copy_all(opened, scratch)
         scratch.rename(target)
+        sync_folder(target.parent)
     return target
 
 

@@ -196,7 +196,7 @@ def write_archive(tx: Transaction, path: Path) -> Path:
     """Write everything that a transaction sees of its study into one file, all or nothing."""
     study = tx.study()
     parts: dict[str, Any] = {}
-    with atomic_write(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with atomic_write(path, private=True) as file, zipfile.ZipFile(file, "w") as archive:
         for table in TABLES:
             with archive.open(_member(f"{table.name}.jsonl"), "w", force_zip64=True) as part:
                 parts[table.name] = _write_lines(part, table.read(tx))

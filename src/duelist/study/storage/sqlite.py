@@ -1,7 +1,7 @@
 """Studies in an SQLite file, or in memory.
 
 Files use a write-ahead log, so that readers never wait, and `synchronous=FULL`, so that a vote that was acknowledged survives
-a power cut. Writers begin with IMMEDIATE: they wait for each other at the start of a transaction, never inside it, in the
+a power cut. New files can be read by their owner only. Writers begin with IMMEDIATE: they wait for each other at the start of a transaction, never inside it, in the
 order of `write_queue`.
 """
 
@@ -20,6 +20,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from duelist.core.errors import StorageWarning, UnknownStudy
+from duelist.core.files import create_private
 from duelist.study.storage.sql.errors import translating_errors
 from duelist.study.storage.sql.storage import SqlStorage
 from duelist.study.storage.write_queue import BUSY_SECONDS, FileQueue, ThreadQueue, queued
@@ -54,6 +55,12 @@ class SqliteStorage(SqlStorage):
         self._path = Path(url.database or "")
         self._thread_queue = ThreadQueue()
         self._process_queue = FileQueue(self._path)
+        if url.database:
+            weakref.finalize(self, _close, self._engine, self._path, self._process_queue)
+
+    def close(self) -> None:
+        """Close the connections; remove the files of the write queue if no other process has the database open."""
+        _close(self._engine, self._path, self._process_queue)
 
     def check(self, create: bool) -> None:
         """Check the schema; raise UnknownStudy if there is no file, unless `create` is set."""
@@ -77,6 +84,8 @@ class SqliteStorage(SqlStorage):
 
     def _make_engine(self, url: sa.URL) -> sa.Engine:
         engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS})
+        path = Path(url.database or "")
+        sa.event.listen(engine, "do_connect", lambda *_: _create_private(path))
         return _with_transactions(engine, in_memory=False)
 
     def _writer_options(self) -> dict[str, Any]:
@@ -92,6 +101,7 @@ class SqliteStorage(SqlStorage):
         """Copy the current state with SQLite's online backup, which blocks neither readers nor writers."""
         with translating_errors(self.url), self._engine.connect() as connection:
             source: Any = connection.connection.driver_connection
+            create_private(path)
             with contextlib.closing(sqlite3.connect(path)) as target:
                 source.backup(target)  # one step: the write-ahead log keeps the state of its start
                 target.execute("PRAGMA journal_mode = WAL")
@@ -129,6 +139,18 @@ class MemoryStorage(SqliteStorage):
 
     def close(self) -> None:
         """Do nothing: closing the connection would delete the database."""
+
+
+def _close(engine: sa.Engine, path: Path, queue: FileQueue) -> None:
+    engine.dispose()
+    if not Path(f"{path}-wal").exists():  # SQLite removes it with the last connection
+        queue.remove_files()
+
+
+def _create_private(path: Path) -> None:
+    """Create a new database as a private file; its write-ahead log gets the same mode from SQLite."""
+    with contextlib.suppress(OSError):  # SQLite's own error says why the file cannot be opened
+        create_private(path)
 
 
 def _with_transactions(engine: sa.Engine, in_memory: bool) -> sa.Engine:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from duelist.core.errors import StorageLocked
+from duelist.core.files import PRIVATE
 
 try:
     import fcntl
@@ -127,22 +128,33 @@ class FileQueue:
 
     The process that is next holds the first file and waits for the second, which the process with the turn holds. So no process overtakes
     the next one, and the operating system queues the rest in order of arrival. It also releases the locks of a process that dies. The
-    files are empty and stay; deleting them is harmless, since the database has locks of its own.
+    files are empty. Deleting them is harmless: at worst two processes believe that it is their turn, and the database's own lock decides.
     """
 
     def __init__(self, shared: Path) -> None:
+        self._shared = shared
         self._paths = [Path(f"{shared}-{what}") for what in ("next", "turn")]
 
     @contextmanager
     def turn(self, seconds: float) -> Iterator[None]:
         """Wait for a turn and hold it until the block ends; do not wait where files cannot be locked."""
         until = time.monotonic() + seconds
-        with _opened(self._paths[0]) as following, _opened(self._paths[1]) as having:
+        with _opened(self._paths[0], self._shared) as following, _opened(self._paths[1], self._shared) as having:
             if following is not None and having is not None:
                 following.lock(until)
                 having.lock(until)
                 following.unlock()
             yield
+
+    def remove_files(self) -> None:
+        """Delete the files, unless a process uses them or may not delete them."""
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for path in self._paths:
+                descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+                held.callback(os.close, descriptor)
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            for path in self._paths:
+                path.unlink()
 
 
 class _LockedFile:
@@ -193,10 +205,10 @@ class _LockedFile:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[_LockedFile | None]:
-    """Open a file to lock, creating it if needed; None if that is impossible."""
+def _opened(path: Path, shared: Path) -> Iterator[_LockedFile | None]:
+    """Open a file to lock, creating it like the shared file if needed; None if that is impossible."""
     try:
-        descriptor = None if fcntl is None else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = None if fcntl is None else _open_like(path, shared)
     except OSError:
         descriptor = None
     if descriptor is None:
@@ -208,6 +220,19 @@ def _opened(path: Path) -> Iterator[_LockedFile | None]:
     finally:
         _AFTER_FORK.discard(file)
         file.close()
+
+
+def _open_like(path: Path, shared: Path) -> int:
+    """Open a file; give a new one the mode of the shared file, and its owner if this process may do that."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
+    with contextlib.suppress(OSError):
+        of_shared = shared.stat()
+        os.fchmod(descriptor, of_shared.st_mode & 0o666)
+        os.fchown(descriptor, of_shared.st_uid, of_shared.st_gid)
+    return descriptor
 
 
 _AFTER_FORK: weakref.WeakSet[ThreadQueue | _LockedFile] = weakref.WeakSet()
