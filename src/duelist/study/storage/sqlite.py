@@ -1,8 +1,8 @@
 """Studies in an SQLite file, or in memory.
 
 Files use a write-ahead log, so that readers never wait, and `synchronous=FULL`, so that a vote that was acknowledged survives
-a power cut. New files can be read by their owner only. Writers begin with IMMEDIATE: they wait for each other at the start of a transaction, never inside it, in the
-order of `write_queue`.
+a power cut. Only their owner can read new files. Writers begin with IMMEDIATE: they wait for each other at the start of a
+transaction, never inside it, in the order of `write_queue`.
 """
 
 from __future__ import annotations
