@@ -19,7 +19,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -170,6 +170,17 @@ class Policy(ABC):
     def is_restorable(self) -> bool:
         """Whether `restore(snapshot())` keeps what was learned; otherwise a study replays its log."""
         return type(self).snapshot is not Policy.snapshot
+
+
+class CopiedBySnapshot(Policy):
+    """A policy that `copy`, `pickle` and so `joblib` copy through its snapshot, for state outside Python's reach."""
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return _restored, (type(self), self.snapshot())
+
+
+def _restored(cls: type[CopiedBySnapshot], snapshot: dict[str, Any]) -> CopiedBySnapshot:
+    return cls.restore(snapshot)
 
 
 def _ask_positions(policy: Policy, arms: Floats) -> tuple[int, int]:

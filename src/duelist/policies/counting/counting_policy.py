@@ -23,7 +23,7 @@ from duelist.core.arrays import (
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import check_random_state, seed_words
-from duelist.policies.base import Arms, Choice, Policy
+from duelist.policies.base import Arms, Choice, CopiedBySnapshot
 from duelist.policies.counting import snapshots as _snapshots
 from duelist.policies.engine.pending import no_pairs_left, pending_id
 
@@ -32,7 +32,7 @@ N_LAYERS: Final = 2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CountingPolicy(Policy):
+class CountingPolicy(CopiedBySnapshot):
     """A policy that counts who won against whom, and nothing else.
 
     Arms are given by their number (`ask(6)`), by their ids (`ask([0, 3, 7])`), as an `ArmTable`, or as features whose
@@ -262,9 +262,6 @@ class CountingPolicy(Policy):
     def restore(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy of a snapshot; it continues with the same duels, bit for bit."""
         return _snapshots.unpack(cls, snapshot)
-
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
-        return type(self).restore(self.snapshot())
 
 
 def _n_axes(arms: Any) -> int:

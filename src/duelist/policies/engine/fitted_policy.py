@@ -12,7 +12,7 @@ import numpy as np
 from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, check_arms, is_integer
 from duelist.core.errors import InvalidInput
-from duelist.policies.base import Arms, Policy
+from duelist.policies.base import Arms, CopiedBySnapshot
 from duelist.policies.engine.arm_effects import ArmEffectsLearner, UtilityPosterior
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from duelist.model.stopping import Recommendation
 
 
-class FittedPolicy(Policy):
+class FittedPolicy(CopiedBySnapshot):
     """The read-only half of a native policy: estimates, precisions, scorers, and stopping decisions."""
 
     link: str

@@ -444,9 +444,6 @@ class NativePolicy(FittedPolicy):
         """Return the policy of a snapshot; it continues with the same duels, bit for bit."""
         return snapshots.unpack(cls, snapshot)
 
-    def __deepcopy__(self, _memo: dict[int, Any]) -> Self:
-        return type(self).restore(self.snapshot())
-
 
 def _stack_rows(differences: Sequence[ArrayLike], dim: int) -> Floats | None:
     """Return differences as rows of an array, or None if one of them is invalid."""

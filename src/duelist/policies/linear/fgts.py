@@ -22,7 +22,7 @@ from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, InvalidSnapshot
 from duelist.core.seeds import check_random_state
 from duelist.model.fit import fit_mle
-from duelist.policies.base import Arms, Choice, Policy
+from duelist.policies.base import Arms, Choice, CopiedBySnapshot
 from duelist.policies.engine.pending import no_pairs_left, pending_id
 from duelist.policies.engine.snapshots import decode, encode
 from duelist.policies.linear.feel_good import Potential, RoundHistory, feature_scale, in_scale
@@ -42,7 +42,7 @@ class _PendingTable:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FGTS(Policy):
+class FGTS(CopiedBySnapshot):
     """Feel-good Thompson sampling for contextual duels, FGTS.CDB (Li, Zhao, Gu 2024, arXiv 2404.06013), in full.
 
     Two players, j = 1 and 2, draw a theta each from
