@@ -86,7 +86,7 @@ docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/architecture.md is old
 	$(BIN)/python scripts/draw_architecture.py --check
 
 ##@ Test
-.PHONY: test test-install test-lowest test-server test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
+.PHONY: test test-install test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
 test: for-tests postgres ## Run the tests of the library, the command line and studies.
 	$(PYTEST) -n 2 --dist loadscope
 
@@ -101,6 +101,9 @@ test-lowest: postgres ## Run tests with the lowest versions that pyproject.toml 
 
 test-server: for-tests $(VENV)/.group-server postgres ## Test the study server as a process of its own (2 minutes).
 	$(PYTEST_OUTSIDE) -n 2 --dist loadfile tests/server --ignore=tests/server/pages --ignore=tests/server/proxy
+
+attack: for-tests $(VENV)/.group-server ## Attack a running server with every request that once hurt it, and check that it serves on.
+	$(PYTEST_OUTSIDE) -v tests/server/attacks
 
 test-proxy: for-tests $(VENV)/.group-server postgres ## Test two server processes behind nginx with the files of deploy/.
 	scripts/install-nginx

@@ -8,6 +8,7 @@ from typing import Any, Final
 from starlette.exceptions import HTTPException
 
 from duelist.core import errors
+from duelist.server.content import replace_surrogates
 
 MALFORMED: Final = "malformed"
 _STATUS: Final[dict[type[errors.DuelistError], int]] = {
@@ -79,8 +80,15 @@ class RequestError(HTTPException):
 
 
 def error_body(code: str, message: str, hint: str = "", field: str | None = None) -> dict[str, Any]:
-    """Return the JSON body of every error."""
-    return {"error": {"code": code, "message": message, "hint": hint, "field": field}}
+    """Return the JSON body of every error. Long values in it are shortened."""
+    field = None if field is None else _shorten(field, 200)
+    return {"error": {"code": code, "message": _shorten(message), "hint": _shorten(hint), "field": field}}
+
+
+def _shorten(text: str, length: int = 2000) -> str:
+    """Return the text without its middle if it is longer, and without unpaired surrogates."""
+    text = replace_surrogates(text)
+    return text if len(text) <= length else f"{text[: length // 2]} ... {text[-length // 2 :]}"
 
 
 def error_response(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:

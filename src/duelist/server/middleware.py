@@ -115,7 +115,7 @@ class RequestMiddleware:
         client = scope.get("client")
         log_event(
             "request",
-            logging.INFO if status < 500 else logging.ERROR,
+            logging.INFO if status < 500 else logging.ERROR if status == 500 else logging.WARNING,
             method=scope["method"],
             path=scope["path"],
             status=status,

@@ -24,10 +24,14 @@ metrics_router = APIRouter(tags=["server"])
 
 @router.get("/health", responses=error_responses() | ERROR_SCHEMA)
 async def health(server: ServerDep) -> schemas.HealthResponse:
-    """Return 200 if the server and its storage respond."""
+    """Return 200 if the server, its storage and its background worker respond."""
     if server.stopping.is_set():
         raise RequestError(503, "stopping", "The server is stopping.", "Try another server process.")
     await asyncio.to_thread(server.storage.find_study, "")
+    if not await server.worker.is_responding():
+        raise RequestError(
+            503, "worker_down", "The background worker does not respond.", "It is restarted; raters are not affected."
+        )
     return schemas.HealthResponse(status="ok", version=__version__)
 
 

@@ -1,12 +1,13 @@
 """The worker process, which the server starts with `python -m duelist.server.worker.process`.
 
-A separate process of low priority keeps long queries from delaying raters. The server writes requests to its input, one line of JSON
-each; a response is a line of JSON with the length of the body that follows. The process ends with its input, and so with the server.
+A separate process of low priority keeps long queries from delaying raters. It reads requests from its input and writes responses to
+its output, in the format of `duelist.server.worker.messages`. The process ends with its input, and so with the server.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -15,8 +16,10 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import IO, Any, Final
 
-from duelist.core.errors import DuelistError
+from duelist.core.errors import DuelistError, InvalidInput
 from duelist.server.content import replace_surrogates
+from duelist.server.monitoring.logs import log_event, log_to_stderr
+from duelist.server.worker import messages
 from duelist.server.worker.queries import UNCACHED, run_query
 from duelist.server.worker.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
@@ -112,29 +115,57 @@ def _encoded(value: Any) -> bytes:
 
 
 def serve(requests: IO[bytes], responses: IO[bytes]) -> None:
-    """Respond until the input ends. Its first line has the storage URL, which may contain a password."""
-    storage = open_storage(json.loads(requests.readline())["storage"], create=False)
-    handler, lock = RequestHandler(storage), threading.Lock()
+    """Respond until the input ends. Its first message has the storage URL, which may contain a password."""
+    opening = messages.read(requests)
+    if opening is None:
+        return
+    handler, lock = RequestHandler(open_storage(opening[0]["storage"], create=False)), threading.Lock()
 
-    def respond(request: dict[str, Any]) -> None:
-        head, body = handler(request)
-        line = json.dumps({"id": request["id"], "length": len(body), **head}).encode() + b"\n"
+    def send(message: bytes) -> None:
         with lock:
-            responses.write(line + body)
+            responses.write(message)
             responses.flush()
 
+    def respond(request: dict[str, Any]) -> None:
+        try:
+            send(_message(request["id"], *handler(request)))
+        except BaseException:  # noqa: BLE001  (without an output nobody can be told: the server starts another worker)
+            os._exit(1)
+
     with ThreadPoolExecutor(THREADS) as threads:
-        for line in requests:
-            threads.submit(respond, json.loads(line))
+        while (message := messages.read(requests)) is not None:
+            request, _ = message
+            if request["task"] == "heartbeat":
+                send(messages.encode({"id": request["id"]}))
+            else:
+                threads.submit(respond, request)
+
+
+def _message(number: int, head: dict[str, Any], body: bytes) -> bytes:
+    """Return the message of a response, or that of an error if it is too large."""
+    try:
+        return messages.encode({"id": number, **head}, body)
+    except messages.MessageTooLarge:
+        limit = messages.MAX_BODY_BYTES
+        error = InvalidInput(
+            f"The result has more than {limit} bytes.",
+            "Ask for fewer items with `top`.",
+            code="invalid_input.result_size",
+        )
+        return messages.encode({"id": number, "error": error.to_dict()})
 
 
 def main() -> None:
     """Run the worker."""
     os.nice(_NICENESS)
+    log_to_stderr()
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)
     except (BrokenPipeError, KeyboardInterrupt):
         os._exit(0)  # the server has gone
+    except Exception as error:  # noqa: BLE001  (the log gets one line; the server starts another worker)
+        log_event("worker failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+        os._exit(1)
     os._exit(0)
 
 

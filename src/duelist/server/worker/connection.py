@@ -1,0 +1,161 @@
+"""A running worker process, the requests that wait for it, and the check that it responds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import os
+import sys
+import time
+from typing import Any, Final
+
+from duelist.server.errors import RequestError
+from duelist.server.monitoring.logs import log_event
+from duelist.server.worker import messages
+from duelist.server.worker.messages import Message
+
+MAX_WAITING: Final = 256
+"""Requests that may wait for the worker at a time; further ones are rejected."""
+HEARTBEAT_SECONDS: Final = 5.0
+"""Seconds between two checks that the worker responds."""
+DOWN_SECONDS: Final = 15.0
+"""Seconds of silence after which the worker counts as down."""
+KILL_SECONDS: Final = 30.0
+"""Seconds of silence after which the worker is killed, and so restarted."""
+_CLOSE_SECONDS: Final = 2.0
+_SINGLE_THREADED: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+"""Queries are many small problems in several threads, which multithreaded linear algebra slows down."""
+
+
+class WorkerConnection:
+    """A worker process and the requests that wait for it. It ends once, with all of them."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self._numbers = itertools.count()
+        self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._heard_at = time.monotonic()
+        self._ended = asyncio.Event()
+        self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._check_heartbeat())]
+
+    @classmethod
+    async def open(cls, storage_url: str) -> WorkerConnection:
+        """Start a worker process."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "duelist.server.worker.process",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            env={**_SINGLE_THREADED, **os.environ},
+            start_new_session=True,  # Ctrl-C goes to the server, which then closes the worker's input
+        )
+        connection = cls(process)
+        await connection._write({"storage": storage_url})
+        return connection
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process runs and its responses are read."""
+        return not self._ended.is_set() and self._process.returncode is None
+
+    @property
+    def is_responding(self) -> bool:
+        """Whether the process is alive and has responded lately."""
+        return self.is_alive and time.monotonic() - self._heard_at < DOWN_SECONDS
+
+    async def request(self, request: dict[str, Any], seconds: float) -> Message:
+        """Send a request and return the response. A worker that does not respond in time is killed."""
+        if len(self._waiting) >= MAX_WAITING:
+            raise RequestError(
+                503,
+                "busy",
+                "The background worker has too many requests to do.",
+                "Try again later.",
+                headers={"Retry-After": "5"},
+            )
+        number = next(self._numbers)
+        response: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = response
+        try:
+            async with asyncio.timeout(seconds):
+                await self._write({"id": number, **request})
+                return await response
+        except TimeoutError:
+            log_event("worker timed out", logging.WARNING, task=request["task"], seconds=seconds)
+            self.kill()
+            raise RequestError(
+                503, "timeout", f"This took longer than {seconds:.0f} s.", "Try again, or ask for less at a time."
+            ) from None
+        finally:
+            self._waiting.pop(number, None)
+
+    async def _write(self, head: dict[str, Any]) -> None:
+        stream = self._process.stdin
+        if stream is None or not self.is_alive:
+            raise stopped()
+        try:
+            stream.write(messages.encode(head))
+            await stream.drain()
+        except messages.MessageTooLarge as error:
+            raise RequestError(413, "too_large", "The request is too large.", "Send less at a time.") from error
+        except ConnectionError as error:
+            raise stopped() from error
+
+    async def _listen(self) -> None:
+        """Hand responses to those who wait; at the end, or at any error, fail them and end the process."""
+        try:
+            if self._process.stdout is not None:
+                while (message := await messages.receive(self._process.stdout)) is not None:
+                    self._heard_at = time.monotonic()
+                    response = self._waiting.pop(message[0].pop("id"), None)
+                    if response is not None and not response.done():
+                        response.set_result(message)
+        except Exception as error:  # noqa: BLE001  (whatever it is, nobody may wait for ever)
+            log_event("reading from the worker failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
+        finally:
+            self._ended.set()
+            self.kill()
+            for response in self._waiting.values():
+                if not response.done():
+                    response.set_exception(stopped())
+        await self._process.wait()
+        log_event("worker stopped", returncode=self._process.returncode)
+
+    async def _check_heartbeat(self) -> None:
+        """Ask the worker for a sign of life again and again, and kill it if there is none."""
+        while self.is_alive:
+            with contextlib.suppress(RequestError):
+                await self.request({"task": "heartbeat"}, KILL_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), HEARTBEAT_SECONDS)
+
+    def kill(self) -> None:
+        """Kill the process; `_listen` then fails all waiting requests."""
+        if self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                self._process.kill()
+
+    async def close(self) -> None:
+        """End the process: close its input, and kill it if it does not end."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _CLOSE_SECONDS)
+        self.kill()
+        await self._process.wait()
+        self._ended.set()
+        await asyncio.gather(*self._tasks)
+
+
+def stopped() -> RequestError:
+    """Return the error for a request whose worker has stopped."""
+    return RequestError(
+        503,
+        "stopping",
+        "The background worker has stopped.",
+        "Try again; it is restarted.",
+        headers={"Retry-After": "1"},
+    )
