@@ -11,18 +11,24 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
 import numpy as np
 
-from duelist.study import Study, create_study
+from duelist.study import Study, create_study, delete_study
 from duelist.study.administration.tokens import Scope, create_token
-from tests.helpers.server import Running, start
+from tests.helpers.busy_owners import Owner
+from tests.helpers.busy_study import rebuilt
+from tests.helpers.forked_server import TOKEN, ForkedServer, fork_server
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 RATERS = 8
+OWNERS = 2
+REVISED_SHARE = 0.1
+SHARE_KILLED_EARLY = 0.1
 N_ARMS, DIM = 1000, 64
 
 
@@ -74,13 +80,19 @@ class Raters:
                 duel = self._send(client, luck, "ask", {})
                 if duel is None:
                     continue
-                outcome = luck.choice(OUTCOMES)
-                told = self._send(client, luck, "votes", {"duel": duel["id"], "outcome": outcome})
-                while told is None and not self.done.is_set():
-                    told = self._send(client, luck, "votes", {"duel": duel["id"], "outcome": outcome})
-                if told is not None:
-                    vote = told["votes"][0]
-                    self.acknowledged.append((vote["sequence"], vote["duel_id"], vote["outcome"], name))
+                first, second = luck.sample(OUTCOMES, 2)
+                self._vote(client, luck, name, {"duel": duel["id"], "outcome": first})
+                if luck.random() < REVISED_SHARE:
+                    self._vote(client, luck, name, {"duel": duel["id"], "outcome": second, "revise": True})
+
+    def _vote(self, client: httpx.Client, luck: random.Random, name: str, body: dict[str, object]) -> None:
+        """Send a vote until it is acknowledged."""
+        told = self._send(client, luck, "votes", body)
+        while told is None and not self.done.is_set():
+            told = self._send(client, luck, "votes", body)
+        if told is not None:
+            vote = told["votes"][0]
+            self.acknowledged.append((vote["sequence"], vote["duel_id"], vote["outcome"], name))
 
     def _send(self, client: httpx.Client, luck: random.Random, verb: str, body: dict[str, object]) -> dict | None:
         try:
@@ -100,7 +112,7 @@ def check(study: Study, raters: Raters) -> int:
     """No acknowledged vote lost, none twice; how many there are."""
     votes = study.votes()
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
-    given = [(vote.duel_id, vote.rater) for vote in votes]
+    given = [(vote.duel_id, vote.rater) for vote in votes if vote.revises is None]
     assert len(set(given)) == len(given), "a vote was counted twice"
     there = {(vote.sequence, vote.duel_id, str(vote.outcome), vote.rater) for vote in votes}
     lost = [vote for vote in raters.acknowledged if vote not in there]
@@ -109,42 +121,99 @@ def check(study: Study, raters: Raters) -> int:
     return len(votes)
 
 
+@dataclass
+class Restarts:
+    """A server that is killed again and again, always on the same port."""
+
+    url: str
+    folder: Path
+    luck: random.Random
+    seconds: list[float] = field(default_factory=list)
+    """Times from a kill until the next server answers."""
+
+    def __post_init__(self) -> None:
+        self.port = free_port()
+        self.server = self._fork()
+        self.server.wait()
+
+    def _fork(self) -> ForkedServer:
+        return fork_server(self.url, self.folder / "log", self.port)
+
+    def kill(self) -> None:
+        """Kill the server, and now and then the next one before it answers."""
+        self.server.kill()
+        since = time.monotonic()
+        self.server = self._fork()
+        if self.luck.random() < SHARE_KILLED_EARLY:
+            time.sleep(self.luck.uniform(0.0, 0.3))
+        else:
+            self.server.wait()
+            self.seconds.append(time.monotonic() - since)
+
+
+class Crowd:
+    """Raters of one study, and owners of others, on one server."""
+
+    def __init__(self, address: str, study: Study, seed: int) -> None:
+        tokens = rater_tokens(study, [f"rater {k}" for k in range(RATERS)])
+        self.raters = Raters([address], study.id, tokens)
+        self.owners = [Owner(address, TOKEN, 1000 * seed + k) for k in range(OWNERS)]
+
+    def begin(self) -> None:
+        self.raters.begin()
+        for owner in self.owners:
+            owner.begin()
+
+    def end(self) -> None:
+        for owner in self.owners:
+            owner.end()
+        self.raters.end()
+
+    def deeds(self) -> Counter[str]:
+        return sum((owner.deeds for owner in self.owners), Counter())
+
+    def check(self) -> None:
+        failures = [*self.raters.failures, *(failure for owner in self.owners for failure in owner.failures)]
+        assert not failures, failures[:3]
+
+    def wait_for_progress(self, also_owners: bool) -> None:
+        """Wait until a vote was acknowledged, and an owner's action, too: killing an idle server tests nothing."""
+        votes, deeds = len(self.raters.acknowledged), self.deeds().total()
+        give_up = time.monotonic() + 120
+        while len(self.raters.acknowledged) == votes or (also_owners and self.deeds().total() == deeds):
+            assert time.monotonic() < give_up, "nothing was acknowledged for two minutes"
+            self.check()
+            time.sleep(0.001)
+
+
 def kill(url: str, kills: int, seed: int = 0) -> str:
-    """Kill a server under load at random moments, start another, go on; what came of it."""
+    """Kill a server under load at random moments, start another, continue; return a report."""
     luck = random.Random(seed)
-    study = make(url)
-    tokens = rater_tokens(study, [f"rater {k}" for k in range(RATERS)])
-    starts: list[float] = []
+    study = make(url, n_arms=200, dim=16)
     with tempfile.TemporaryDirectory() as folder:
-        port = free_port()
-
-        def begun() -> Running:
-            since = time.monotonic()
-            server = start(url, Path(folder) / "log", "--log-level", "warning", port=port)
-            starts.append(time.monotonic() - since)
-            return server
-
-        server = begun()
-        raters = Raters([server.address], study.id, tokens)
-        raters.begin()
+        restarts = Restarts(url, Path(folder), luck)
+        crowd = Crowd(restarts.server.address, study, seed)
+        crowd.begin()
         try:
             for _ in range(kills):
-                before = len(raters.acknowledged)
-                while len(raters.acknowledged) < before + 5:  # nothing is tested by killing who has not begun
-                    time.sleep(0.005)
-                time.sleep(luck.uniform(0, 0.3))
-                server.kill()
-                server = begun()
+                crowd.wait_for_progress(also_owners=luck.random() < 0.5)
+                time.sleep(luck.choice([0.01, 0.1, 0.5]) * luck.random())
+                restarts.kill()
+            restarts.server.wait()
         finally:
-            raters.end()
-            server.stop()
-        total = check(study, raters)
-    assert raters.lost_connections >= kills
+            crowd.end()
+            restarts.server.stop()
+        crowd.check()
+        assert "Traceback" not in restarts.server.log.read_text()
+    total = check(study, crowd.raters)
+    assert crowd.raters.lost_connections >= kills / 2
+    assert study.policy().snapshot() == rebuilt(study).snapshot(), "the policy is not its log"
     study.close()
-    slowest = max(starts)
+    delete_study(study.name, url)
     return (
-        f"{kills} kills, {len(raters.acknowledged)} votes acknowledged, {total} in the log: none lost, none twice; "
-        f"a start took {np.median(starts):.2f} s, at most {slowest:.2f}"
+        f"{kills} kills, {len(crowd.raters.acknowledged)} votes acknowledged, {total} in the log: none lost, none twice; "
+        f"owners' actions: {dict(sorted(crowd.deeds().items()))}; "
+        f"a restart took {np.median(restarts.seconds):.2f} s, at most {max(restarts.seconds):.2f} s"
     )
 
 

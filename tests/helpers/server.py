@@ -82,15 +82,16 @@ def start(storage: str, log: Path, *options: str, port: int = 0) -> Running:
 def wait_for(address: str) -> None:
     """Until it answers."""
     give_up = time.monotonic() + PATIENCE
-    while True:
-        try:
-            if httpx.get(f"{address}/api/v1/health", timeout=PATIENCE).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        if time.monotonic() > give_up:
-            raise AssertionError(f"{address} does not answer")
-        time.sleep(0.02)
+    with httpx.Client(base_url=address, timeout=PATIENCE) as client:
+        while True:
+            try:
+                if client.get("/api/v1/health").status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            if time.monotonic() > give_up:
+                raise AssertionError(f"{address} does not answer")
+            time.sleep(0.02)
 
 
 @contextmanager

@@ -20,7 +20,8 @@ from tests.helpers.busy_server import Raters, check, kill, make, rater_tokens
 from tests.helpers.server import running, start
 from tests.server.conftest import checked
 
-KILLS = int(os.environ.get("DUELIST_SERVER_KILLS", "2"))
+KILLS = int(os.environ.get("DUELIST_SERVER_KILLS", "4"))
+KILLS_PER_STUDY = 100
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_killing_a_server_neither_loses_nor_doubles_votes(url: str) -> None:
-    print(kill(url, KILLS))  # noqa: T201
+    for number, first in enumerate(range(0, KILLS, KILLS_PER_STUDY)):
+        print(kill(url, min(KILLS_PER_STUDY, KILLS - first), seed=number), flush=True)  # noqa: T201
 
 
 def test_two_servers_share_a_study(postgres_url: str, tmp_path: Path) -> None:
