@@ -1,1 +1,1 @@
-"""The statistics of votes: links, fits, prior scales, stopping, goodness of fit."""
+"""The statistics of votes: utilities, answers, raters, fits, prior scales, stopping, goodness of fit."""

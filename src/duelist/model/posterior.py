@@ -1,0 +1,211 @@
+"""The posterior of utilities: a normal distribution, given by its mean and covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from scipy.linalg import cholesky
+from scipy.special import expit
+
+from duelist.core.arrays import Floats, Ints
+from duelist.model.answers import PAIR, Answer
+from duelist.model.utility import Utility
+from duelist.model.votes import numbered
+
+_BLOCK: Final = 1 << 22
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+
+
+@dataclass(frozen=True, eq=False)
+class Coefficients:
+    """Fitted coefficients and parameters, with what their variances add to."""
+
+    beta: Floats
+    """Coefficients of the utility, block after block."""
+    origin: float
+    """The mean utility of all items, which `Posterior.mean` leaves out."""
+    covariates: Floats
+    """Coefficients of the covariates of a vote, in log-odds."""
+    parameters: Floats
+    """Parameters of the answer."""
+    squares: tuple[float, ...] = ()
+    """Posterior mean of the sum of squares of each block's coefficients."""
+    extra_covariance: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    """Covariance of covariates and parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Utilities relative to the mean item, with their covariance: the matrix, or a factor F with F F^T."""
+
+    mean: Floats
+    covariance: Floats | None = None
+    factor: Floats | None = None
+    utility: Utility | None = None
+    """The blocks of the utility, with their precisions."""
+    answer: Answer = PAIR
+    fitted: Coefficients | None = None
+    taste: dict[str, float] = field(default_factory=dict)
+    """Variance of tastes by kind of cluster, which the covariance includes; see `duelist.model.clusters`."""
+
+    @property
+    def tie(self) -> float | None:
+        """Logarithm of Davidson's parameter nu; None if there are no ties."""
+        return self.parameter("log_nu")
+
+    def parameter(self, name: str) -> float | None:
+        """Return a parameter of the answer; None if the answer has no such parameter."""
+        if self.fitted is None or name not in self.answer.parameters:
+            return None
+        return float(self.fitted.parameters[self.answer.parameters.index(name)])
+
+    @property
+    def level(self) -> float | None:
+        """The acceptable level relative to the mean item; None if no vote is against it."""
+        level = self.parameter("level")
+        return None if level is None or self.fitted is None else level - self.fitted.origin
+
+    @property
+    def precisions(self) -> dict[str, float]:
+        """The prior precision of each block, the mean of it if its coefficients differ."""
+        blocks = () if self.utility is None else self.utility.blocks
+        return {block.name: float(np.mean(block.precisions)) for block in blocks if block.width}
+
+    @property
+    def ridge(self) -> float:
+        """The prior precision of the last block."""
+        return next(reversed(self.precisions.values()), 1.0)
+
+    @property
+    def features(self) -> Floats | None:
+        """The features in which utilities are linear, if any."""
+        return None if self.utility is None else self.utility.features
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of each utility."""
+        if self.covariance is not None:
+            return np.asarray(np.diagonal(self.covariance))
+        return np.asarray(np.square(self._factor).sum(axis=1))
+
+    def rows(self, chosen: Ints) -> Floats:
+        """Return the covariance of some utilities with all, (k, n)."""
+        if self.covariance is not None:
+            return np.asarray(self.covariance[chosen])
+        return np.asarray(self._factor[chosen] @ self._factor.T)
+
+    def difference_variance(self, first: Ints, second: Ints) -> Floats:
+        """Return the variance of u[first] - u[second], pair by pair."""
+        if self.covariance is not None:
+            own = self.variance
+            return np.maximum(own[first] + own[second] - 2.0 * self.covariance[first, second], 0.0)
+        return _squares(self._factor, first, second)
+
+    def prior_variance(self, first: Ints, second: Ints) -> Floats:
+        """Return the prior variance of u[first] - u[second], pair by pair."""
+        if self.utility is None:
+            raise TypeError("a posterior needs the blocks of the utility")
+        return self.utility.prior_variance(first, second)
+
+    def root(self, chosen: Ints) -> Floats:
+        """Return a matrix R such that R e, e standard normal, has the covariance of some utilities up to a common
+        shift.
+
+        The ranking does not depend on the shift, which replaces the missing origin; choosing the smallest variance
+        keeps arms with the same features free of rounding differences.
+        """
+        if self.factor is not None:
+            return np.asarray(self.factor[chosen])
+        block = self.rows(chosen)[:, chosen]
+        scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
+        return np.asarray(cholesky(block + scale + 1e-12 * scale * np.eye(len(block)), lower=True))
+
+    def among(self, chosen: Ints) -> Posterior:
+        """Return the posterior of some items, relative to their mean."""
+        factor = covariance = None
+        if self.factor is not None:
+            factor = self.factor[chosen] - self.factor[chosen].mean(axis=0)
+        else:
+            covariance = centred(self.rows(chosen)[:, chosen])
+        mean = self.mean[chosen]
+        utility = None if self.utility is None else self.utility.of(chosen)
+        return replace(self, mean=mean - mean.mean(), covariance=covariance, factor=factor, utility=utility)
+
+    def combined(self, weights: Floats) -> Posterior:
+        """Return the posterior of weighted sums of the utilities, such as a system's mean over prompts.
+
+        `weights` is (n, n_items); the rows of equal sums, such as means, compare with each other.
+        """
+        mean = np.asarray(weights @ self.mean)
+        factor = covariance = None
+        if self.factor is not None:
+            factor = np.asarray(weights @ self.factor)
+            factor = factor - factor.mean(axis=0)
+        else:
+            covariance = centred(np.asarray(weights @ self.rows(np.arange(len(self.mean))) @ weights.T))
+        utility = None if self.utility is None else self.utility.combined(weights)
+        return replace(self, mean=mean - mean.mean(), covariance=covariance, factor=factor, utility=utility)
+
+    # -- probabilities of outcomes --------------------------------------------------------
+
+    def decided_chances(self, first: Ints, second: Ints) -> Floats:
+        """Return the probability that the first wins if there is no tie, averaged over the posterior of the gap.
+
+        By 1/(1 + exp(-gap / sqrt(1 + pi var / 8))) (MacKay 1992), with an error of at most 0.02.
+        """
+        gap = self.mean[first] - self.mean[second]
+        return np.asarray(expit(gap / np.sqrt(1.0 + np.pi * self.difference_variance(first, second) / 8.0)))
+
+    def chances(self, first: Ints, second: Ints) -> tuple[Floats, Floats]:
+        """Return the probabilities that the first wins and of a tie, averaged over the posterior of the gap."""
+        n = max(len(self.mean), 1)
+        key, where = numbered(np.asarray(first, np.int64) * n + second, n * n)
+        one, other = key // n, key % n
+        gap = (self.mean[one] - self.mean[other])[:, None]
+        gap = gap + np.sqrt(self.difference_variance(one, other))[:, None] * _NODES  # Gauss-Hermite quadrature
+        win, tie, _ = outcome_chances(gap, 0.0 if self.tie is None else float(np.exp(self.tie)))
+        return (win @ _WEIGHTS)[where], (tie @ _WEIGHTS)[where]
+
+    @property
+    def _factor(self) -> Floats:
+        if self.factor is None:
+            raise TypeError("a posterior needs a covariance or a factor of it")
+        return self.factor
+
+
+def outcome_chances(gap: Floats, nu: float) -> tuple[Floats, Floats, Floats]:
+    """Return Davidson's (1970) probabilities that the first wins, of a tie, and that the second wins, by the gap.
+
+    With p = exp(u): p_first / (p_first + p_second + nu sqrt(p_first p_second)), and nu sqrt(p_first p_second) over
+    the same.
+
+    >>> win, tie, lose = outcome_chances(np.array([2.0]), nu=1.0)
+    >>> round(float(win[0]), 4), round(float(tie[0]), 4), round(float(lose[0]), 4)
+    (0.6652, 0.2447, 0.09)
+    """
+    if nu == 0.0:
+        return np.asarray(expit(gap)), np.zeros_like(gap), np.asarray(expit(-gap))
+    half = np.exp(-np.abs(gap) / 2.0)
+    rest = half * half
+    whole = 1.0 + rest + nu * half
+    ahead = gap >= 0.0
+    return np.where(ahead, 1.0, rest) / whole, nu * half / whole, np.where(ahead, rest, 1.0) / whole
+
+
+def centred(covariance: Floats) -> Floats:
+    """Return the covariance of the same numbers relative to their mean."""
+    by_row = covariance.mean(axis=1)
+    return np.asarray(covariance - covariance.mean(axis=0) - by_row[:, None] + by_row.mean())
+
+
+def _squares(rows: Floats, first: Ints, second: Ints) -> Floats:
+    """Return |rows[first] - rows[second]|^2, pair by pair."""
+    result = np.empty(len(first))
+    step = max(_BLOCK // max(rows.shape[1], 1), 1)
+    for start in range(0, len(first), step):
+        part = slice(start, start + step)
+        result[part] = np.square(rows[first[part]] - rows[second[part]]).sum(axis=1)
+    return result
