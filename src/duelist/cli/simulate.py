@@ -48,7 +48,7 @@ def simulate(
     --out saves the first.
     """
     from duelist.core.figures import check_matplotlib
-    from duelist.simulation.environments.registry import parse_environment
+    from duelist.simulation.environments.registry import make_environment
     from duelist.simulation.evaluation import check_goal, evaluate
     from duelist.simulation.regret import check_kind
     from duelist.simulation.run_log import check_duels_fit
@@ -57,7 +57,7 @@ def simulate(
         check_kind(kind)
         if plot is not None:
             check_matplotlib()
-        world = parse_environment(environment)
+        world = make_environment(environment)
         goals = list(dict.fromkeys(goal or []))
         specs = [*(policies or []), *(_for_goal(each, top) for each in goals)]
         _check_top(top, goals)

@@ -35,10 +35,10 @@ def tune(
     from duelist.policies import builtin_policy
     from duelist.research.experiments import tuning
     from duelist.research.experiments.lab import Lab
-    from duelist.simulation.environments.registry import parse_environment
+    from duelist.simulation.environments.registry import make_environment
 
     with report_errors():
-        worlds = [parse_environment(e) for e in environment or ["Hypercube:dim=5"]]
+        worlds = [make_environment(e) for e in environment or ["Hypercube:dim=5"]]
         template = builtin_policy(policy, horizon=horizon)
         told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
         kind = type(template).__name__

@@ -28,14 +28,17 @@ from duelist import native
 from duelist.core.arrays import Floats, check_integer, check_threads
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import seed_words
-from duelist.policies import Policy
+from duelist.policies import Policy, make_policy
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.engine import NativePolicy
 from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
+from duelist.simulation.environments.registry import make_environment
 from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, DuelLog, blank_log, what_to_keep
 from duelist.simulation.runs import Runs
 
 Progress = Callable[[str, int, int], None]
+Policies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
+"""One policy, several, or a mapping from labels to policies; each may be given by name, as in "VACDB:scale=0.5"."""
 
 _WORLD, _ARMS, _OUTCOMES, _POLICY, _NEW_ARMS = range(5)
 _LONGEST_STRETCH = 1000
@@ -60,13 +63,14 @@ def worlds_of(environment: Environment, seed: int, runs: range, *, new_arms: boo
 
 
 def simulate(
-    policies: Policy | Iterable[Policy] | Mapping[str, Policy],
-    environment: Environment,
+    policies: Policies,
+    environment: Environment | str,
     horizon: int,
     runs: int | range = 128,
     seed: int = 0,
     *,
     distinct: bool = False,
+    tell_horizon: bool = True,
     keep: str | None = None,
     points: int = CURVE_POINTS,
     threads: int | None = None,
@@ -77,17 +81,20 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy, several, or a mapping from labels to policies. Each is a template: fresh copies play the runs, and
-        the object itself stays unchanged.
+        One policy, several, or a mapping from labels to policies; a string names a policy, as in "MaxInP:scale=0.5".
+        Each is a template: fresh copies play the runs, and the object itself stays unchanged.
     environment
-        The source of the worlds, which all policies share.
+        The source of the worlds, which all policies share; a string names one, as in "Hypercube:dim=3".
     horizon, runs, seed
-        The size of the simulation and its seed. A policy's own `horizon` setting is separate. A range of runs, such
-        as range(64, 128), is part of a larger simulation, to be joined with the others by `Runs.join`.
+        The size of the simulation and its seed. A range of runs, such as range(64, 128), is part of a larger
+        simulation, to be joined with the others by `Runs.join`.
     distinct
         False (default): the published rules, under which an arm may meet itself and then costs only its own regret.
         True: two different arms in every round, as when asking people. It does not affect a policy whose `ask` takes
         no `distinct`.
+    tell_horizon
+        True (default): policies that take a `horizon` and have none get that of the simulation. False: they play
+        without one.
     keep
         "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, for any
         horizon. None (default): duels, unless those of a policy would take more than 1 GiB.
@@ -99,7 +106,7 @@ def simulate(
         Called as progress(label, rounds done, rounds in total) after every block.
 
     >>> import duelist as dl
-    >>> runs = simulate(dl.UniformPair(), dl.environments.Hypercube(dim=2), horizon=10, runs=3)
+    >>> runs = simulate("UniformPair", dl.environments.Hypercube(dim=2), horizon=10, runs=3)
     >>> runs.regret("UniformPair").shape
     (3, 10)
     """
@@ -107,19 +114,16 @@ def simulate(
     numbers = _run_numbers(runs)
     check_integer("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
-    if not isinstance(environment, Environment):
-        raise InvalidInput(
-            f"{environment!r} is not an environment.", "Give an object of `duelist.simulation.environments`."
-        )
-    templates = label_policies(policies)
-    game = _Setup(environment, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    world = make_environment(environment)
+    templates = label_policies(policies, horizon if tell_horizon else None)
+    game = _Setup(world, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
     kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
         player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct)
         kept[label] = _play_policy(player, game, shown)
     described = {label: describe_player(policy, distinct) for label, policy in templates.items()}
-    return Runs(kept, environment.describe(), int(seed), described, first_run=numbers.start)
+    return Runs(kept, world.describe(), int(seed), described, first_run=numbers.start)
 
 
 def describe_player(policy: Policy, distinct: bool) -> str:
@@ -127,28 +131,28 @@ def describe_player(policy: Policy, distinct: bool) -> str:
     return f"{policy!r}, two different arms" if distinct else repr(policy)
 
 
-def label_policies(policies: Policy | Iterable[Policy] | Mapping[str, Policy]) -> dict[str, Policy]:
-    """Return policies by label: their class names, with settings where names repeat."""
-    listed = list(policies.values() if isinstance(policies, Mapping) else _listed(policies))
-    if not listed:
-        raise InvalidInput("No policies given.", "Give at least one.")
-    for policy in listed:
-        if not isinstance(policy, Policy):
-            raise InvalidInput(
-                f"{policy!r} is not a policy.", "Give an object of a subclass of Policy, or `make_policy` one."
-            )
+def label_policies(policies: Policies, horizon: int | None = None) -> dict[str, Policy]:
+    """Return policies by label, with the horizon if they lack one.
+
+    The label of a policy without one is the name of its class, with settings where names repeat.
+    """
     if isinstance(policies, Mapping):
-        return dict(policies)
+        made = {label: make_policy(policy, horizon=horizon) for label, policy in policies.items()}
+        return _check_any(made)
+    given = [policies] if isinstance(policies, Policy | str) else list(policies)
+    listed = [make_policy(policy, horizon=horizon) for policy in given]
     names = [type(p).__name__ for p in listed]
     labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
     repeated = {label for label in labels if labels.count(label) > 1}
     if repeated:
         raise InvalidInput(f"{sorted(repeated)[0]} is given twice.", "Give a mapping with a label for each.")
-    return dict(zip(labels, listed, strict=True))
+    return _check_any(dict(zip(labels, listed, strict=True)))
 
 
-def _listed(policies: Policy | Iterable[Policy]) -> Iterable[Policy]:
-    return [policies] if isinstance(policies, Policy) else policies
+def _check_any(policies: dict[str, Policy]) -> dict[str, Policy]:
+    if not policies:
+        raise InvalidInput("No policies given.", "Give at least one.")
+    return policies
 
 
 def _silent(_label: str, _done: int, _total: int) -> None:

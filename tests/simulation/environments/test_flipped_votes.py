@@ -18,7 +18,7 @@ from duelist.simulation.environments import (
     RandomArms,
     Truth,
 )
-from duelist.simulation.environments.registry import parse_environment
+from duelist.simulation.environments.registry import make_environment
 
 LINKS = ("logistic", "probit", "exponential")
 SIX_SIGMA = 6.0
@@ -173,7 +173,7 @@ def test_a_table_of_chances_is_turned_round():
     ],
 )
 def test_specs(spec, first, share, inside):
-    environment = parse_environment(spec)
+    environment = make_environment(spec)
     assert isinstance(environment, FlippedVotes)
     assert (environment.first, environment.share) == (first, share)
     described = environment.inside.describe()
@@ -195,7 +195,7 @@ def test_specs(spec, first, share, inside):
 )
 def test_specs_that_say_nonsense(spec, message):
     with pytest.raises(dl.InvalidInput, match=message):
-        parse_environment(spec)
+        make_environment(spec)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from duelist.simulation.environments import (
     RandomArms,
     RawFeatures,
 )
-from duelist.simulation.environments.registry import parse_environment
+from duelist.simulation.environments.registry import make_environment
 from duelist.simulation.evaluation import evaluate
 from duelist.simulation.simulate import policy_seed, worlds_of
 
@@ -149,13 +149,13 @@ def test_half_of_the_arms_then_one_more_at_a_time(n_arms, every, start, rounds, 
 
 
 def test_specs():
-    found: Any = parse_environment("LateArms:every=5:DelayedVotes:delay=3:FlippedVotes:first=2:Hypercube:dim=2")
+    found: Any = make_environment("LateArms:every=5:DelayedVotes:delay=3:FlippedVotes:first=2:Hypercube:dim=2")
     assert found.every == 5
     assert found.truth().delay == 3
     assert found.truth().flipped_first == 2
-    delayed: Any = parse_environment("DelayedVotes")
+    delayed: Any = make_environment("DelayedVotes")
     assert delayed.delay == 50
-    assert parse_environment("delayed-votes:Noiseless:Hypercube:dim=4").dim == 4
+    assert make_environment("delayed-votes:Noiseless:Hypercube:dim=4").dim == 4
 
 
 def test_what_cannot_be_is_refused_in_words():

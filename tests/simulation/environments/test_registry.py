@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import duelist as dl
-from duelist.simulation.environments.registry import parse_environment
+from duelist.simulation.environments.registry import make_environment
 
 
 def test_names_ignore_case_and_dashes():
@@ -22,20 +22,20 @@ def test_settings_keep_their_types():
 
 
 def test_brackets_hold_commas():
-    environment: Any = parse_environment("random-arms:n_arms=(3,8),theta=[1,0,0],dim=3,kind=clustered")
+    environment: Any = make_environment("random-arms:n_arms=(3,8),theta=[1,0,0],dim=3,kind=clustered")
     assert environment.n_arms == (3, 8)
     assert environment.theta.tolist() == [1, 0, 0]
 
 
 def test_noiseless_holds_another_environment():
-    environment: Any = parse_environment("noiseless:hypercube:dim=3,scale=4")
+    environment: Any = make_environment("noiseless:hypercube:dim=3,scale=4")
     assert environment.truth().noiseless
     assert environment.inside.scale == 4.0
 
 
 def test_preference_matrix_from_a_file(tmp_path):
     (tmp_path / "m.csv").write_text("a,b\n0.5,0.7\n0.3,0.5\n")
-    environment: Any = parse_environment(f"preference-matrix:path={tmp_path}/m.csv,winner=borda")
+    environment: Any = make_environment(f"preference-matrix:path={tmp_path}/m.csv,winner=borda")
     assert environment.matrix[0, 1] == 0.7
 
 

@@ -176,10 +176,10 @@ class Experiment:
         for label, given in _with_labels("environments", self.environments, (Environment, str, Sweep)):
             if isinstance(given, Sweep):
                 for settings in given:
-                    world = make_environment(given.name, settings)
+                    world = make_environment(given.name, **settings)
                     yield environment_label(world, given.swept), world
             else:
-                yield label, given if isinstance(given, Environment) else make_environment(given)
+                yield label, make_environment(given)
 
 
 # -- labels ------------------------------------------------------------------------------

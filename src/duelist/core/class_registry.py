@@ -1,0 +1,118 @@
+"""Classes by name: built-in ones, those of other packages, and any class as `module:Class`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+
+from duelist.core.errors import InvalidInput
+from duelist.core.settings import normalize_name
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
+
+class ClassRegistry(Generic[T]):
+    """Finds the subclasses of one base class by name. Case, dashes and underscores are ignored.
+
+    Parameters
+    ----------
+    base
+        The class whose subclasses are found.
+    builtin
+        The built-in classes by name.
+    group
+        The group of entry points under which other packages register theirs.
+    field
+        What such a class is called in errors, such as "policy".
+    """
+
+    def __init__(self, base: type[T], builtin: Mapping[str, type[T]], group: str, field: str) -> None:
+        self.base: Final = base
+        self.builtin: Final = builtin
+        self.group: Final = group
+        self.field: Final = field
+
+    def plugins(self) -> dict[str, EntryPoint]:
+        """Return the entry points of other packages by name, except names of built-in classes."""
+        from importlib.metadata import entry_points  # slow, and not needed for built-in classes
+
+        return {point.name: point for point in entry_points(group=self.group) if point.name not in self.builtin}
+
+    def names(self) -> list[str]:
+        """Return the names of all classes that are registered."""
+        return [*self.builtin, *self.plugins()]
+
+    def find(self, name: str) -> type[T]:
+        """Return the class with that name; import it if it is `module:Class`."""
+        builtin = {normalize_name(key): cls for key, cls in self.builtin.items()}.get(normalize_name(name))
+        if builtin is not None:
+            return builtin
+        plugin = {normalize_name(key): point for key, point in self.plugins().items()}.get(normalize_name(name))
+        if plugin is not None:
+            return self._check(name, self._load(plugin))
+        if ":" in name:
+            return self._check(name, self._import(name))
+        known = ", ".join(self.names())
+        raise self._error(f"{name!r}", f"Choose one of {known}, or name a class as module:Class.")
+
+    def name_of(self, cls: type[T]) -> str:
+        """Return the name by which `find` returns a class."""
+        if self.builtin.get(cls.__name__) is cls:
+            return cls.__name__
+        for known, point in self.plugins().items():
+            if point.value == f"{cls.__module__}:{cls.__qualname__}":
+                return known
+        if "<locals>" in cls.__qualname__ or cls.__module__ == "__main__":
+            raise InvalidInput(
+                f"{cls.__name__} cannot be found again by name: it is defined in "
+                f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}.",
+                "Put it at the top of a module of its own.",
+            )
+        return f"{cls.__module__}:{cls.__qualname__}"
+
+    def split(self, spec: str) -> tuple[str, str]:
+        """Return name and settings of NAME:settings; the name of an imported class contains a colon."""
+        name, _, rest = spec.partition(":")
+        own, _, text = rest.partition(":")
+        if rest and "=" not in own and normalize_name(name) not in map(normalize_name, self.names()):
+            return f"{name}:{own}", text
+        return name, rest
+
+    def _import(self, name: str) -> Any:
+        module, _, path = name.partition(":")
+        try:
+            found: Any = import_module(module)
+            for part in path.split("."):
+                found = getattr(found, part)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+                raise  # the module exists; one of its imports does not
+            raise self._error(
+                f"{name!r}, but there is no module {error.name!r}", "Install it, or put its folder on the path."
+            ) from None
+        except (AttributeError, ValueError) as error:
+            raise self._error(f"{name!r}, but {error}", "Write module:Class.") from None
+        return found
+
+    def _load(self, point: EntryPoint) -> Any:
+        try:
+            return point.load()
+        except (ImportError, AttributeError) as error:
+            raise InvalidInput(
+                f"{self.field.capitalize()} {point.name!r} is brought by {point.value!r}, which cannot be loaded: "
+                f"{error}.",
+                "Reinstall the package that brings it.",
+            ) from error
+
+    def _check(self, name: str, found: Any) -> type[T]:
+        if not (isinstance(found, type) and issubclass(found, self.base)):
+            base = f"{self.base.__module__.partition('.')[0]}.{self.base.__name__}"
+            raise self._error(f"{name!r}, which is {found!r}", f"Give a subclass of {base}.")
+        return found
+
+    def _error(self, value: str, hint: str) -> InvalidInput:
+        return InvalidInput(f"{self.field} is {value}.", hint, field=self.field)
