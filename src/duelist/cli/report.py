@@ -20,7 +20,7 @@ def report(
     """Report an experiment, finished or not: tables, paired comparisons, plots, and a page with all of them."""
     from duelist.research.experiments import Results
     from duelist.research.experiments.comparison import format_summaries
-    from duelist.research.experiments.results_report import write_page
+    from duelist.research.experiments.reports.results_report import write_page
 
     with report_errors():
         results = Results(folder)

@@ -14,7 +14,7 @@ from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, be
 from duelist.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from duelist.research.experiments.findings import Findings
+    from duelist.research.experiments.reports.findings import Findings
 
 
 def reproduce(

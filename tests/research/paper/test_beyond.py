@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.research.experiments.findings import BEYOND, DOES_NOT_HOLD, HOLDS, Findings
 from duelist.research.experiments.lab import Lab, Result
+from duelist.research.experiments.reports.findings import BEYOND, DOES_NOT_HOLD, HOLDS, Findings
 from duelist.research.paper import beyond, frontier
 from duelist.research.paper.ideal import least_regret
 from duelist.research.paper.stopping import Race, race

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments import tuning
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
 from duelist.research.experiments.lab import Lab, Result
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
 from duelist.research.paper import figure_2, fitted
 from duelist.research.paper.problems import ALL_POLICIES
 from tests.helpers.policy_state import known

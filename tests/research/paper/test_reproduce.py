@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import duelist as dl
 from duelist.cli import app
 from duelist.research.experiments import Lab, tuning
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.paper import CATALOG, PAPER, figure_1a, figure_1b, problems, theory
 from duelist.research.paper.report import html_report, markdown_report
 from duelist.research.paper.reproduce import reproduce

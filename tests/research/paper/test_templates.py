@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import pytest
 
-from duelist.research.experiments.findings import BEYOND
+from duelist.research.experiments.reports.findings import BEYOND
 from duelist.research.paper import beyond, figure_1a, figure_1b, figure_2, frontier, theory
 
 USED = re.compile(r'(PROSE|PROSE\.claim|_shares)\(\s*["\']([^"\']+)["\']')

@@ -9,8 +9,8 @@ from duelist.research.experiments.cells import Cell
 from duelist.research.experiments.definition import Experiment, sweep
 from duelist.research.experiments.engines import Cluster, Engine, LocalProcesses, ThisProcess
 from duelist.research.experiments.execution import run_experiment
-from duelist.research.experiments.findings import Claim, Findings
 from duelist.research.experiments.lab import Lab, Result
+from duelist.research.experiments.reports.findings import Claim, Findings
 from duelist.research.experiments.results import Results
 from duelist.research.experiments.tuning import Tuned, tune
 

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.files import atomic_write
 from duelist.research.experiments.engines import Engine
-from duelist.research.experiments.findings import Findings, FindingsTable
 from duelist.research.experiments.lab import Lab, Progress
+from duelist.research.experiments.reports.findings import Findings, FindingsTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

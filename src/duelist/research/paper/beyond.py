@@ -12,9 +12,9 @@ from duelist.core.arrays import Floats
 from duelist.model.confidence_radius import log_loss
 from duelist.model.links import get_link
 from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.text_templates import TextTemplates
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
+from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.paper.figure_1b import SCALES
 from duelist.research.paper.ideal import least_regret
 from duelist.research.paper.problems import DIM, HORIZON, RUNS

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
-from duelist.research.experiments.figures import COLUMNS, beats, comparison_rows, draw_curves
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.text_templates import TextTemplates
+from duelist.research.experiments.reports.figures import COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
+from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, Tuned, tune
 from duelist.research.paper.problems import (
     ALL_POLICIES,

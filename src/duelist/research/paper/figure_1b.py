@@ -10,10 +10,10 @@ import numpy as np
 
 from duelist.core.figures import new_figure
 from duelist.policies import NativePolicy
-from duelist.research.experiments.figures import COLOURS, log_axis
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.text_templates import TextTemplates
+from duelist.research.experiments.reports.figures import COLOURS, log_axis
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
+from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper.figure_1a import published_policies
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family

@@ -13,10 +13,10 @@ from duelist.model.links import get_link
 from duelist.policies import NativePolicy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.datasets import CRITERIA, EventTime, load_eventtime, load_photos
-from duelist.research.experiments.figures import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.text_templates import TextTemplates
+from duelist.research.experiments.reports.figures import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
+from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import fitted
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published

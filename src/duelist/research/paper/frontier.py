@@ -12,8 +12,8 @@ from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
 from duelist.policies import VACDB, builtin_policy
 from duelist.research.datasets import load_eventtime, load_photos
-from duelist.research.experiments.findings import Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
+from duelist.research.experiments.reports.findings import Findings
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import beyond
 from duelist.research.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels

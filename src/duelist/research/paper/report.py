@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from duelist.research.experiments import html_report as page
-from duelist.research.experiments.findings import BEYOND, Findings
-from duelist.research.experiments.text_templates import read_template
+from duelist.research.experiments.reports import html_report as page
+from duelist.research.experiments.reports.findings import BEYOND, Findings
+from duelist.research.experiments.reports.text_templates import read_template
 
 
 def html_report(all_findings: Sequence[Findings]) -> str:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from duelist.core.errors import InvalidInput
 from duelist.research.experiments.engines import Engine
-from duelist.research.experiments.findings import Findings
 from duelist.research.experiments.lab import Progress
 from duelist.research.experiments.programs import run_experiments, write_text
+from duelist.research.experiments.reports.findings import Findings
 from duelist.research.paper import CATALOG, PAPER
 from duelist.research.paper.report import html_report
 

@@ -11,10 +11,10 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
 from duelist.policies import VACDB
-from duelist.research.experiments.figures import COLOURS, log_axis
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Findings
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.text_templates import TextTemplates
+from duelist.research.experiments.reports.figures import COLOURS, log_axis
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Findings
+from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.paper.problems import DIM, FIGURE_SEED, HORIZON
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms
 from duelist.simulation.simulate import policy_seed

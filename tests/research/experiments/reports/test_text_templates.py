@@ -3,8 +3,8 @@
 import pytest
 
 import duelist as dl
-from duelist.research.experiments.findings import HOLDS, Claim
-from duelist.research.experiments.text_templates import TextTemplates, read_template
+from duelist.research.experiments.reports.findings import HOLDS, Claim
+from duelist.research.experiments.reports.text_templates import TextTemplates, read_template
 
 WORDS = """# title
 A title
@@ -49,4 +49,4 @@ def test_a_place_without_a_value_is_an_error():
 
 
 def test_templates_are_read_from_the_package():
-    assert read_template("duelist.research.experiments", "page.html").startswith("<!doctype html>")
+    assert read_template("duelist.research.experiments.reports", "page.html").startswith("<!doctype html>")

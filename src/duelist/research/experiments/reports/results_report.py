@@ -11,12 +11,12 @@ import numpy as np
 
 from duelist.core.figures import new_figure
 from duelist.research.experiments.comparison import Best, PolicySummary
-from duelist.research.experiments.figures import COLOURS
-from duelist.research.experiments.findings import Findings, FindingsTable
-from duelist.research.experiments.html_report import section_html, table_html
 from duelist.research.experiments.programs import write_outcome, write_text
+from duelist.research.experiments.reports.figures import COLOURS
+from duelist.research.experiments.reports.findings import Findings, FindingsTable
+from duelist.research.experiments.reports.html_report import section_html, table_html
+from duelist.research.experiments.reports.text_templates import TextTemplates, read_template
 from duelist.research.experiments.results import Results
-from duelist.research.experiments.text_templates import TextTemplates, read_template
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PAGE: Final = "report.html"
 _FOLDER: Final = "report"
-_WORDS: Final = TextTemplates.of("duelist.research.experiments", "results.md")
+_WORDS: Final = TextTemplates.of("duelist.research.experiments.reports", "results.md")
 _MOST_BARS: Final = 40
 _MOST_CURVES: Final = 12
 _OTHER_COLOURS: Final = ("#111111", "#17a2b8", "#d63384", "#8c564b", "#9a9a00", "#20c997", "#fd7e14", "#6610f2")
@@ -63,8 +63,8 @@ def _html(results: Results, sections: list[Findings], kind: str) -> str:
     made = (
         f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC from {results.folder}; duelist {plan.duelist}, code {plan.code}."
     )
-    return read_template("duelist.research.experiments", "results.html").format(
-        style=read_template("duelist.research.experiments", "page.css"),
+    return read_template("duelist.research.experiments.reports", "results.html").format(
+        style=read_template("duelist.research.experiments.reports", "page.css"),
         title=escape(plan.name),
         state=escape(state if results.complete else f"{state} {_WORDS('unfinished')}"),
         failures=_failures(results),

@@ -20,7 +20,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
-from duelist.research.experiments.findings import Claim
+from duelist.research.experiments.reports.findings import Claim
 
 _HEADING: Final = "# "
 _FIELDS: Final = ("section", "claim", "setting", "found")

@@ -6,8 +6,15 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any, Final
 
-from duelist.research.experiments.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings, FindingsTable
-from duelist.research.experiments.text_templates import read_template
+from duelist.research.experiments.reports.findings import (
+    DOES_NOT_HOLD,
+    HOLDS,
+    HOLDS_ONLY_IF,
+    Claim,
+    Findings,
+    FindingsTable,
+)
+from duelist.research.experiments.reports.text_templates import read_template
 
 _MARK: Final = {HOLDS: "yes", HOLDS_ONLY_IF: "partly", DOES_NOT_HOLD: "no"}
 
@@ -15,8 +22,8 @@ _MARK: Final = {HOLDS: "yes", HOLDS_ONLY_IF: "partly", DOES_NOT_HOLD: "no"}
 def html_report(all_findings: Sequence[Findings], opening: str) -> str:
     """Return the page; `opening` is the HTML that comes first."""
     links = "".join(f'<a href="#{o.name}">{escape(o.title)}</a>' for o in all_findings)
-    return read_template("duelist.research.experiments", "page.html").format(
-        style=read_template("duelist.research.experiments", "page.css"),
+    return read_template("duelist.research.experiments.reports", "page.html").format(
+        style=read_template("duelist.research.experiments.reports", "page.css"),
         opening=opening,
         links=links,
         claims=_claims(c for o in all_findings for c in o.claims),

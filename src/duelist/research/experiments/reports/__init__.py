@@ -1,0 +1,1 @@
+"""Reports of experiments: findings, figures, pages, and the templates of their text."""
