@@ -83,7 +83,8 @@ _NAMES = {
     "policies": (
         "APO", "BestArmPair", "CoLSTIM", "DRTS", "DeltaUCB", "DesignPair", "FGTS", "GreedyChallenger", "GreedyUniform",
         "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy", "RCDB", "RankingPair", "RewardDesign",
-        "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "VACDB", "make_policy", "restore_policy",
+        "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "VACDB", "make_policy",
+        "register_policy", "restore_policy",
     ),
     "policies.counting": (
         "BeatTheMean", "BordaElimination", "CCB", "DTS", "DTSPlus", "InterleavedFilter", "MergeDTS", "MergeRUCB",
@@ -179,6 +180,7 @@ __all__ = [
     "policies",
     "policy_for",
     "reference",
+    "register_policy",
     "restore_policy",
     "restore_study",
     "simulate",

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import duelist as dl
 from duelist.cli import app
-from duelist.policies import ENTRY_POINT_GROUP, plugin_policies, policy_class, policy_name
+from duelist.policies import ENTRY_POINT_GROUP, plugin_policies, policy_class, policy_name, registered_policy
 from duelist.testing import PolicyContract
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -133,7 +133,7 @@ def test_an_entry_point_makes_a_policy_known_by_name(brought):
     policy: Any = dl.make_policy("bold:epsilon=0.5", random_state=1)
     assert (type(policy).__module__, policy.epsilon) == ("brought", 0.5)
     assert policy_name(type(policy)) == "Bold"
-    assert type(dl.restore_policy({"policy": "Bold", "params": {"epsilon": 0.5}})) is type(policy)
+    assert registered_policy("bold") is type(policy)
     assert policy_class("VACDB") is dl.VACDB  # the built-in ones keep their names
 
 

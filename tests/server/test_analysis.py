@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import math
 import warnings
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.serialization import to_plain
 from duelist.server.context import MAX_IDLE_STUDIES
 from duelist.study import Study, load_study, restore_study
+from tests.helpers.archives import Tables, rewrite
 from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused
 
@@ -226,6 +229,31 @@ def test_archives_and_imports_restore_all_votes(admin: httpx.Client, voted: str,
     backup = tmp_path / "backup.db"
     backup.write_bytes(admin.get("/backup").content)
     assert opened(f"sqlite:///{backup}", voted).votes() == votes
+
+
+def test_an_archive_names_no_module(admin: httpx.Client, voted: str, tmp_path: Path) -> None:
+    """A module in an archive is not even looked for; `tests.study.test_untrusted_policies` shows that none is imported."""
+    (tmp_path / "a.duelist").write_bytes(admin.get(f"{voted}/archive").content)
+
+    def in_snapshots(manifest: dict[str, Any], tables: Tables) -> None:
+        for line in tables["snapshots"]:
+            snapshot = json.loads(zlib.decompress(base64.b64decode(line[1]))) | {"policy": "evilpol:Evil"}
+            line[1] = base64.b64encode(zlib.compress(json.dumps(snapshot).encode())).decode()
+
+    def in_settings(manifest: dict[str, Any], tables: Tables) -> None:
+        manifest |= {"name": f"evil {voted}"}
+        manifest["settings"] |= {"policy": "evilpol:Evil", "policy_settings": {}}
+
+    body = rewrite(tmp_path / "a.duelist", tmp_path / "bad.duelist", in_snapshots).read_bytes()
+    refused(admin.post("/studies/restore", params={"name": f"evil {voted}"}, content=body), 422, "invalid_archive")
+    body = rewrite(tmp_path / "a.duelist", tmp_path / "bad.duelist", in_settings).read_bytes()
+    refused(admin.post("/studies/restore", content=body), 422, "invalid_input.policy_not_registered")
+    refused(
+        admin.post("/studies", json={"name": "evil", "policy": "evilpol:Evil"}),
+        422,
+        "invalid_input.policy_not_registered",
+    )
+    assert f"evil {voted}" not in admin.get("/studies").text
 
 
 def test_metrics_count(admin: httpx.Client, study: str, server: Any) -> None:

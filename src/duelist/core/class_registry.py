@@ -1,7 +1,12 @@
-"""Classes by name: built-in ones, those of other packages, and any class as `module:Class`."""
+"""Classes by name: built-in ones, those of other packages, and any class as `module:Class`.
+
+A class that the caller names as `module:Class` is imported, and registered for this process. A name in data (a stored
+study, an archive, a snapshot, a request) is looked up among registered classes only: data never causes an import.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
@@ -28,13 +33,17 @@ class ClassRegistry(Generic[T]):
         The group of entry points under which other packages register theirs.
     field
         What such a class is called in errors, such as "policy".
+    variable
+        An environment variable that registers classes, as `module:Class`, comma-separated.
     """
 
-    def __init__(self, base: type[T], builtin: Mapping[str, type[T]], group: str, field: str) -> None:
-        self.base: Final = base
+    def __init__(self, base: Any, builtin: Mapping[str, type[T]], group: str, field: str, variable: str = "") -> None:
+        self.base: Final[Any] = base
         self.builtin: Final = builtin
         self.group: Final = group
         self.field: Final = field
+        self.variable: Final = variable
+        self._registered: Final[dict[str, type[T]]] = {}
 
     def plugins(self) -> dict[str, EntryPoint]:
         """Return the entry points of other packages by name, except names of built-in classes."""
@@ -47,17 +56,45 @@ class ClassRegistry(Generic[T]):
         return [*self.builtin, *self.plugins()]
 
     def find(self, name: str) -> type[T]:
-        """Return the class with that name; import it if it is `module:Class`."""
+        """Return the class that the caller names: registered, or `module:Class`, which is imported and registered."""
+        found = self.find_registered(name)
+        if found is None and ":" in name:
+            return self.register(self._check(name, self._import(name)))
+        return self.registered(name) if found is None else found
+
+    def registered(self, name: str) -> type[T]:
+        """Return the registered class that data names; import nothing but what packages and the variable register."""
+        found = self.find_registered(name)
+        if found is not None:
+            return found
+        if ":" not in name:
+            known = ", ".join(self.names())
+            raise self._error(f"{name!r}", f"Choose one of {known}, or name a class as module:Class.")
+        raise InvalidInput(
+            f"The {self.field} {name!r} is not registered, and duelist imports no module that data names.",
+            f"If you trust this class, pass it as {self.field}=..."
+            + (f", or set the environment variable {self.variable}={name}." if self.variable else "."),
+            code=f"invalid_input.{self.field}_not_registered",
+            field=self.field,
+            **{self.field: name},
+        )
+
+    def find_registered(self, name: str) -> type[T] | None:
+        """Return the registered class with that name, or None."""
         builtin = {normalize_name(key): cls for key, cls in self.builtin.items()}.get(normalize_name(name))
         if builtin is not None:
             return builtin
         plugin = {normalize_name(key): point for key, point in self.plugins().items()}.get(normalize_name(name))
         if plugin is not None:
             return self._check(name, self._load(plugin))
-        if ":" in name:
-            return self._check(name, self._import(name))
-        known = ", ".join(self.names())
-        raise self._error(f"{name!r}", f"Choose one of {known}, or name a class as module:Class.")
+        if name not in self._registered and name in os.environ.get(self.variable, "").replace(" ", "").split(","):
+            self.register(self._check(name, self._import(name)))
+        return self._registered.get(name)
+
+    def register(self, cls: type[T]) -> type[T]:
+        """Register a class under `module:Class` for this process."""
+        self._registered[f"{cls.__module__}:{cls.__qualname__}"] = cls
+        return cls
 
     def name_of(self, cls: type[T]) -> str:
         """Return the name by which `find` returns a class."""

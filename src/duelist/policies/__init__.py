@@ -34,11 +34,14 @@ from duelist.policies.registry import (
     POLICIES,
     builtin_policy,
     fill_horizon,
+    is_registered,
     make_policy,
     parse_policy,
     plugin_policies,
     policy_class,
     policy_name,
+    register_policy,
+    registered_policy,
     restore_policy,
 )
 
@@ -73,10 +76,13 @@ __all__ = [
     "UniformPair",
     "builtin_policy",
     "fill_horizon",
+    "is_registered",
     "make_policy",
     "parse_policy",
     "plugin_policies",
     "policy_class",
     "policy_name",
+    "register_policy",
+    "registered_policy",
     "restore_policy",
 ]

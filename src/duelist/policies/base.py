@@ -6,10 +6,10 @@
        policy.tell(duel, outcome)     # now, later, in any order, or never
 
    `ask` learns nothing, and the caller owns the loop. For example: ask -> duel 0 is pending; ask -> duels 0 and 1 are
-   pending; tell 1 -> duel 0 is pending, one outcome learned; tell 1 again -> UnknownDuel, nothing changes. 2.
-   `initialize`, `suggest`, `learn` and `assign_layer` serve a study, which keeps its duels in a log and has many
-   pending. Their defaults here use `ask` and `tell`. 3. `snapshot` and `restore` let a study open without replaying its
-   log.
+   pending; tell 1 -> duel 0 is pending, one outcome learned; tell 1 again -> UnknownDuel, nothing changes.
+2. `initialize`, `suggest`, `learn` and `assign_layer` serve a study, which keeps its duels in a log and has many
+   pending. Their defaults here use `ask` and `tell`.
+3. `snapshot` and `restore` let a study open without replaying its log. Without them, both raise InvalidInput.
 
 The built-in policies have all three; `duelist.policies.engine` is what they share.
 """
@@ -28,8 +28,6 @@ from duelist.core.arrays import Floats
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput
 
-SETTINGS_ONLY: Final = "duelist.plain"
-"""Format of a default snapshot: name and settings of a policy, nothing it has learned."""
 _MAX_TRIES: Final = 16
 Arms = Any
 """Arms to choose from: features (n_arms, dim), or an `ArmTable` if the policy says `accepts_arm_table`."""
@@ -76,7 +74,7 @@ class Policy(ABC):
 
     def __repr__(self) -> str:
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
-        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_default(v, defaults[n])]
+        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_same(v, defaults[n])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     # -- for studies ---------------------------------------------------------------------
@@ -151,15 +149,13 @@ class Policy(ABC):
         return 0, 1.0
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the policy as plain data for JSON; by default its name and settings, without what it has learned."""
-        cls = type(self)
-        params = {name: value.item() if isinstance(value, np.generic) else value for name, value in self.params.items()}
-        return {"format": SETTINGS_ONLY, "policy": f"{cls.__module__}:{cls.__qualname__}", "params": params}
+        """Return the policy as plain data for JSON; by default raise InvalidInput, see `is_restorable`."""
+        raise _no_snapshot(type(self))
 
     @classmethod
     def restore(cls, snapshot: dict[str, Any]) -> Self:
-        """Return the policy of a snapshot."""
-        return cls(**snapshot["params"])
+        """Return the policy of a snapshot; by default raise InvalidInput."""
+        raise _no_snapshot(cls)
 
     @property
     def accepts_arm_table(self) -> bool:
@@ -168,8 +164,9 @@ class Policy(ABC):
 
     @property
     def is_restorable(self) -> bool:
-        """Whether `restore(snapshot())` keeps what was learned; otherwise a study replays its log."""
-        return type(self).snapshot is not Policy.snapshot
+        """Whether the class defines `snapshot` and `restore`; otherwise a study replays its log."""
+        own, default = type(self), Policy
+        return own.snapshot is not default.snapshot and own.restore.__func__ is not default.restore.__func__  # type: ignore[attr-defined]
 
 
 class CopiedBySnapshot(Policy):
@@ -179,8 +176,22 @@ class CopiedBySnapshot(Policy):
         return _restored, (type(self), self.snapshot())
 
 
+def same_settings(one: Policy, other: Policy) -> bool:
+    """Return whether two policies have the same hyperparameters."""
+    mine, theirs = one.params, other.params
+    return mine.keys() == theirs.keys() and all(_is_same(mine[name], theirs[name]) for name in mine)
+
+
 def _restored(cls: type[CopiedBySnapshot], snapshot: dict[str, Any]) -> CopiedBySnapshot:
     return cls.restore(snapshot)
+
+
+def _no_snapshot(cls: type[Policy]) -> InvalidInput:
+    return InvalidInput(
+        f"{cls.__name__} does not define snapshot and restore, so what it has learned cannot be saved.",
+        "Define both methods, or use the policy in a study, which replays its log.",
+        code="invalid_input.no_snapshot",
+    )
 
 
 def _ask_positions(policy: Policy, arms: Floats) -> tuple[int, int]:
@@ -200,6 +211,6 @@ def _partner_for(policy: Policy, arms: Floats, first: int, distinct: bool, exclu
     raise InvalidInput(f"No pair is left to ask among the {len(arms)} arms.", "Exclude fewer, or wait for an outcome.")
 
 
-def _is_default(value: Any, default: Any) -> bool:
-    """Whether a setting, which may be an array, equals its default."""
-    return value is default or (np.shape(value) == np.shape(default) and bool(np.all(value == default)))
+def _is_same(value: Any, other: Any) -> bool:
+    """Whether two values of a setting, which may be arrays, are equal."""
+    return value is other or (np.shape(value) == np.shape(other) and bool(np.all(value == other)))

@@ -9,13 +9,19 @@ Case, dashes and underscores in names are ignored. A package registers its polic
 
     [project.entry-points."duelist.policies"]
     EpsilonGreedy = "my_package.policies:EpsilonGreedy"
+
+A class that the caller names or passes is imported, and registered for this process. A name in data (a stored study, an
+archive, a snapshot, a request) is only looked up among the registered classes: data never causes an import. The
+environment variable DUELIST_POLICIES registers classes for commands and servers:
+
+    DUELIST_POLICIES=my_package.policies:EpsilonGreedy,other_module:Other
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duelist.core.class_registry import ClassRegistry
 from duelist.core.errors import InvalidInput, InvalidSnapshot
@@ -50,6 +56,8 @@ from duelist.policies.linear import (
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+P = TypeVar("P", bound=Policy)
 
 ENTRY_POINT_GROUP: Final = "duelist.policies"
 """The group of entry points of policies in other packages."""
@@ -86,7 +94,7 @@ BUILTIN_POLICIES: Final[dict[str, type[Policy]]] = {**POLICIES, "FGTS": FGTS, **
 """All built-in policies: also those in plain Python, and those that count wins."""
 
 
-_REGISTRY: Final = ClassRegistry(Policy, BUILTIN_POLICIES, ENTRY_POINT_GROUP, "policy")
+_REGISTRY: Final = ClassRegistry(Policy, BUILTIN_POLICIES, ENTRY_POINT_GROUP, "policy", "DUELIST_POLICIES")
 
 
 def plugin_policies() -> dict[str, EntryPoint]:
@@ -94,13 +102,35 @@ def plugin_policies() -> dict[str, EntryPoint]:
     return _REGISTRY.plugins()
 
 
+def registered_policy(name: str) -> type[Policy]:
+    """Return the registered class with that name: built in, of an installed package, or registered in this process.
+
+    Use it for names from data: it imports nothing but what packages and DUELIST_POLICIES announce.
+
+    >>> registered_policy("max-in-p").__name__
+    'MaxInP'
+    """
+    return _REGISTRY.registered(name)
+
+
 def policy_class(name: str) -> type[Policy]:
-    """Return the class with that name: built in, of another package, or `module:Class`.
+    """Return the class that the caller names: registered, or `module:Class`, which is imported and registered.
 
     >>> policy_class("max-in-p").__name__
     'MaxInP'
     """
     return _REGISTRY.find(name)
+
+
+def register_policy(cls: type[P]) -> type[P]:
+    """Register a class for this process, so that studies and snapshots may name it; also usable as a decorator."""
+    _REGISTRY.register(cls)
+    return cls
+
+
+def is_registered(name: str) -> bool:
+    """Return whether `registered_policy` finds a class with that name."""
+    return _REGISTRY.find_registered(name) is not None
 
 
 def policy_name(cls: type[Policy]) -> str:
@@ -112,14 +142,14 @@ def policy_name(cls: type[Policy]) -> str:
     return _REGISTRY.name_of(cls)
 
 
-def parse_policy(spec: str) -> tuple[type[Policy], dict[str, Any]]:
-    """Return class and settings of a policy written as one string.
+def parse_policy(spec: str, find: Callable[[str], type[Policy]] = policy_class) -> tuple[type[Policy], dict[str, Any]]:
+    """Return class and settings of a policy written as one string; pass `registered_policy` for a string from data.
 
     >>> parse_policy("max-in-p:scale=0.5")[1]
     {'scale': 0.5}
     """
     name, text = _REGISTRY.split(spec)
-    cls = policy_class(name)
+    cls = find(name)
     settings = parse_settings(spec, text)
     check_settings(cls, settings)
     return cls, settings
@@ -178,16 +208,18 @@ def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) ->
 
 
 def restore_policy(snapshot: Mapping[str, Any]) -> Policy:
-    """Return the policy of any snapshot."""
+    """Return the policy of a snapshot of any registered policy; for another class, call its `restore`."""
     name = snapshot.get("policy") if isinstance(snapshot, dict) else None
     if not isinstance(name, str):
         raise InvalidSnapshot(
             f"snapshot is of policy {name!r}.", f"Known are {', '.join(BUILTIN_POLICIES)}.", field="snapshot"
         )
     try:
-        cls = policy_class(name)
+        cls = registered_policy(name)
     except InvalidInput as error:
         raise InvalidSnapshot(
-            f"snapshot is of policy {name!r}, which is not installed.", error.hint, field="snapshot"
+            f"snapshot is of policy {name!r}, which is not registered.",
+            "Call `restore` of its class, or register the class with `register_policy`.",
+            field="snapshot",
         ) from error
     return cls.restore(dict(snapshot))

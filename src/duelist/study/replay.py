@@ -6,6 +6,7 @@ process may drop it at any time and compute it again from the log.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import itertools
 import json
@@ -15,8 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from duelist.core.errors import InvalidInput, NothingToAsk, StorageCorrupted, StorageWarning
-from duelist.policies import BUILTIN_POLICIES, Policy, policy_class, restore_policy
+from duelist.core.errors import InvalidInput, InvalidSnapshot, NothingToAsk, StorageCorrupted, StorageWarning
+from duelist.policies import BUILTIN_POLICIES, Policy, registered_policy
+from duelist.policies.base import same_settings
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
 from duelist.study.errors import horizon_missing, too_few_arms
@@ -32,7 +34,7 @@ NEWEST_SNAPSHOTS: Final = 4
 
 def new_policy(settings: StudySettings) -> Policy:
     """Return the policy of a study before it has seen any arms."""
-    cls = policy_class(settings.policy)
+    cls = registered_policy(settings.policy)
     check_settings(cls, settings.policy_settings)
     if getattr(cls, "needs_horizon", False) and settings.policy_settings.get("horizon") is None:
         raise horizon_missing(cls.__name__)
@@ -129,9 +131,9 @@ class Replay:
         self, tx: Transaction, arms: ArmCatalog, excluded: frozenset[str], first: int
     ) -> bytes | None:
         """Return the snapshot after the whole log if these raters were excluded, which concerns votes from row `first` on."""
-        found = tx.snapshot_before(first)
+        found, new = tx.snapshot_before(first), new_policy(self._settings)
         try:
-            policy = None if found is None else _restored(found[1])
+            policy = None if found is None else restored_policy(found[1], new)
         except (zlib.error, ValueError):  # damaged: `refresh` will replay from an older one
             policy = None
         if found is None or policy is None or not policy.is_restorable:
@@ -169,10 +171,11 @@ class Replay:
     def _load(self, tx: Transaction) -> None:
         """Restore the newest readable snapshot; a damaged one means a longer replay, unless it is the first."""
         before = tx.counters.n_votes + 1
+        new = new_policy(self._settings)
         while (found := tx.snapshot_before(before)) is not None:
             before, body = found
             try:
-                self._policy, self._sequence = _restored(body), before
+                self._policy, self._sequence = restored_policy(body, new), before
             except (zlib.error, ValueError) as error:
                 if before == 0:
                     raise StorageCorrupted(
@@ -229,8 +232,19 @@ def learn(policy: Policy, vote: TrainingVote, arms: ArmCatalog) -> None:
 
 
 def _packed(policy: Policy) -> bytes:
-    return zlib.compress(json.dumps(policy.snapshot()).encode(), level=1)
+    """Return the compressed snapshot of a policy, or null for one without snapshots, which learns the log again."""
+    snapshot = policy.snapshot() if policy.is_restorable else None
+    return zlib.compress(json.dumps(snapshot).encode(), level=1)
 
 
-def _restored(body: bytes) -> Policy:
-    return restore_policy(json.loads(zlib.decompress(body)))
+def restored_policy(body: bytes, new: Policy) -> Policy:
+    """Return the policy of a stored snapshot; raise ValueError or zlib.error unless it is one of `new`, the policy of the study."""
+    snapshot = json.loads(zlib.decompress(body))
+    if not new.is_restorable:
+        if snapshot is not None:
+            raise InvalidSnapshot(f"{type(new).__name__} takes no snapshot.", field="snapshot")
+        return copy.deepcopy(new)
+    policy = type(new).restore(snapshot)
+    if type(policy) is not type(new) or not same_settings(policy, new):
+        raise InvalidSnapshot(f"snapshot is of {policy!r}, but the study has {new!r}.", field="snapshot")
+    return policy

@@ -8,7 +8,17 @@ from inspect import signature
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
-from duelist.policies import BUILTIN_POLICIES, Policy, parse_policy, plugin_policies, policy_name
+from duelist.policies import (
+    BUILTIN_POLICIES,
+    Policy,
+    is_registered,
+    parse_policy,
+    plugin_policies,
+    policy_class,
+    policy_name,
+    register_policy,
+    registered_policy,
+)
 from duelist.policies.goals import find_goal
 from duelist.study.records import Outcome, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
@@ -53,12 +63,21 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     default = {name: each.default for name, each in signature(type(policy)).parameters.items()}
     changed = {name: value for name, value in policy.params.items() if name not in default or value != default[name]}
     changed.pop("random_state", None)  # all randomness of a study comes from its seed
-    return policy_name(type(policy)), changed
+    return policy_name(register_policy(type(policy))), changed
+
+
+def given_policy(policy: str | type[Policy]) -> str:
+    """Register a policy that the caller gives as a class or by name, and return its name."""
+    if isinstance(policy, str):
+        return policy_name(policy_class(policy))
+    if not (isinstance(policy, type) and issubclass(policy, Policy)):
+        raise InvalidInput(f"policy is {policy!r}.", "Give a subclass of duelist.Policy, or its name.", field="policy")
+    return policy_name(register_policy(policy))
 
 
 def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
     """Return settings with the policy's setting `top`, the number of places that matter."""
-    cls, _ = parse_policy(given["policy"])
+    cls = registered_policy(given["policy"])
     if "top" not in signature(cls).parameters:
         raise InvalidInput(
             f"top is {top!r}, but {policy_name(cls)} does not rank places.",
@@ -75,6 +94,23 @@ def with_top(given: dict[str, Any], top: Any) -> dict[str, Any]:
 
 def checked_settings(given: dict[str, Any]) -> StudySettings:
     """Return valid settings of a study; raise InvalidInput for the first that is not."""
+    settings = _checked_values(given)
+    policy = new_policy(settings)  # raises InvalidInput for settings of the policy
+    if settings.arm_effects:
+        check_accepts_arm_table(policy, "The setting arm_effects is on")
+    return replace(settings, policy=policy_name(type(policy)))
+
+
+def archived_settings(given: dict[str, Any]) -> StudySettings:
+    """Return the settings of an archive, whose policy need not be registered, since restoring does not use it."""
+    settings = _checked_values({name: value for name, value in given.items() if name != "gold"})
+    if is_registered(settings.policy):
+        new_policy(settings)
+    return replace(settings, gold=tuple(given.get("gold", ())))
+
+
+def _checked_values(given: dict[str, Any]) -> StudySettings:
+    """Return settings with valid values; the policy is not looked up."""
     unknown = sorted(set(given) - {"policy", "gold", *NAMES})
     if unknown:
         raise InvalidInput(
@@ -85,6 +121,7 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
         if isinstance(given.get(name), str):
             raise InvalidInput(f"{name} is the text {given[name]!r}.", "Give a list.", field=name)
     _check_answers(given.get("answers", ()))
+    checked_text("policy", given["policy"])
     settings = StudySettings(**given)
     if not isinstance(settings.policy_settings, dict):
         raise InvalidInput(
@@ -106,12 +143,9 @@ def checked_settings(given: dict[str, Any]) -> StudySettings:
     _check_criteria(settings.criteria)
     _check_page(settings)
     check_json("policy_settings", settings.policy_settings, field="policy_settings")
-    policy = new_policy(settings)  # raises InvalidInput for settings of the policy
     if not isinstance(settings.arm_effects, bool):
         raise InvalidInput(f"arm_effects is {settings.arm_effects!r}.", "Give true or false.", field="arm_effects")
-    if settings.arm_effects:
-        check_accepts_arm_table(policy, "The setting arm_effects is on")
-    return replace(settings, policy=policy_name(type(policy)))
+    return settings
 
 
 def changed_settings(settings: StudySettings, changes: dict[str, Any], has_votes: bool) -> StudySettings:

@@ -20,7 +20,7 @@ from duelist.study.protocol import StudyProtocol
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote.connect import connect, is_address
 from duelist.study.replay import new_policy
-from duelist.study.settings import checked_settings, described_policy, with_top
+from duelist.study.settings import checked_settings, described_policy, given_policy, with_top
 from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.storage.encoding import from_microseconds
 from duelist.study.study import Study
@@ -138,16 +138,32 @@ def create_study(
     return study
 
 
-def load_study(name: str, storage: str | Storage = DEFAULT_STORAGE, token: str | None = None) -> StudyProtocol:
+def load_study(
+    name: str,
+    storage: str | Storage = DEFAULT_STORAGE,
+    token: str | None = None,
+    policy: str | type[Policy] | None = None,
+) -> StudyProtocol:
     """Load a study from a storage or from a server.
 
     On a server (`duelist serve`), use `load_study("captions", storage="https://...", token=...)` or
     `load_study("https://.../study/ID", token=...)`. The default token is the environment variable DUELIST_TOKEN.
+
+    `policy` is the class of the study's policy, or "module:Class", if it is your own: a study never imports a module
+    that is named in its storage. Built-in policies and those of installed packages need no `policy`.
     """
+    given = None if policy is None else given_policy(policy)
     if is_address(name) or is_address(storage):
+        if given is not None:
+            raise InvalidInput("A study on a server has its policy there.", "Leave policy out.", field="policy")
         secret = token or os.environ.get("DUELIST_TOKEN")
         return connect(name, None, secret) if is_address(name) else connect(str(storage), name, secret)
-    return _open_study(name, storage)
+    study = _open_study(name, storage)
+    if given is not None and study.settings.policy != given:
+        raise InvalidInput(
+            f"policy is {given!r}, but study {name!r} has {study.settings.policy!r}.", "Leave it out.", field="policy"
+        )
+    return study
 
 
 def _open_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> Study:
@@ -184,7 +200,12 @@ def delete_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> None:
 # -- restore, copy, back up --------------------------------------------------------------
 
 
-def restore_study(path: str | Path, storage: str | Storage | None = DEFAULT_STORAGE, name: str | None = None) -> Study:
+def restore_study(
+    path: str | Path,
+    storage: str | Storage | None = DEFAULT_STORAGE,
+    name: str | None = None,
+    policy: str | type[Policy] | None = None,
+) -> Study:
     """Restore an archived study into a storage, all or nothing.
 
     The restored study continues as the archived one would: same log, same leaderboard, same next duels.
@@ -197,9 +218,13 @@ def restore_study(path: str | Path, storage: str | Storage | None = DEFAULT_STOR
         Where to, as for `create_study`.
     name
         A new name; default: the archived one. StudyExists is raised if it is taken.
+    policy
+        The class of the study's policy, or "module:Class", if it is your own; see `load_study`.
     """
     if name is not None:
         checked_text("name", name)
+    if policy is not None:
+        given_policy(policy)
     opened = open_storage(storage)
     return _open_study(restore_archive(Path(path), opened, name), opened)
 

@@ -11,13 +11,14 @@ refreshes that cache on every call.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from duelist.core.errors import InvalidInput, UnknownArm
-from duelist.policies import Policy, restore_policy
+from duelist.policies import Policy
 from duelist.study.administration.lifecycle import StudyLifecycle
 from duelist.study.administration.raters import RaterAdministration
 from duelist.study.analysis.plots.study_plots import StudyPlots
@@ -217,7 +218,7 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
     def policy(self) -> Policy:
         """Return a copy of the policy after the whole log."""
         with self._reading() as tx:
-            return restore_policy(self._read_cache.replay.refresh(tx, self._read_cache.arms).snapshot())
+            return copy.deepcopy(self._read_cache.replay.refresh(tx, self._read_cache.arms))
 
     def explain(self, duel: StudyDuel | int) -> Explanation:
         """Explain a duel: who chose it, and what the policy estimates now of its arms and the other candidates."""

@@ -27,7 +27,10 @@ import numpy as np
 
 from duelist.core.errors import DuelistError, InvalidArchive
 from duelist.core.files import atomic_write
+from duelist.policies import is_registered
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
+from duelist.study.replay import new_policy, restored_policy
+from duelist.study.settings import archived_settings
 from duelist.study.storage import (
     ArmRow,
     ContextRow,
@@ -265,6 +268,7 @@ def restore_archive(path: Path, storage: Storage, name: str | None) -> str:
                 _restore_table(archive, table, tx)
             tx.put_study(new_name, manifest.settings, manifest.state)
             tx.counters = manifest.counters
+            _check_snapshots(tx, manifest.settings, path)
     return new_name
 
 
@@ -278,6 +282,22 @@ def _restore_table(archive: zipfile.ZipFile, table: ArchivedTable, tx: Transacti
                 lines = []
     if lines:
         table.write(tx, lines)
+
+
+def _check_snapshots(tx: Transaction, settings: StudySettings, path: Path) -> None:
+    """Raise InvalidArchive if a snapshot is not of the study's policy; one that is not registered is checked when it is used."""
+    if not is_registered(settings.policy):
+        return
+    new = new_policy(settings)
+    for sequence in tx.snapshot_sequences():
+        found = tx.snapshot_before(sequence + 1)
+        try:
+            restored_policy(b"" if found is None else found[1], new)
+        except (ValueError, zlib.error) as error:
+            raise InvalidArchive(
+                f"The snapshot after row {sequence} in archive {str(path)!r} cannot be used ({error}).",
+                "Use another copy.",
+            ) from error
 
 
 def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> None:
@@ -315,7 +335,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             body["name"],
             StudyState(body["state"]),
             body["created_at"],
-            StudySettings(**body["settings"]),
+            archived_settings(body["settings"]),
             Counters(**body["counters"]),
             body["parts"],
         )
