@@ -1,8 +1,8 @@
 """Studies in an SQLite file, or in memory.
 
 Files use a write-ahead log, so that readers never wait, and `synchronous=FULL`, so that a vote that was acknowledged survives
-a power cut. Only their owner can read new files. Writers begin with IMMEDIATE: they wait for each other at the start of a
-transaction, never inside it, in the order of `write_queue`.
+a power cut; with `fullfsync`, macOS empties the cache of the disk itself, too. Only their owner can read new files. Writers
+begin with IMMEDIATE: they wait for each other at the start of a transaction, never inside it, in the order of `write_queue`.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _with_transactions(engine: sa.Engine, in_memory: bool) -> sa.Engine:
         connection.isolation_level = None
         if not in_memory:
             _use_write_ahead_log(connection)
-        for setting in ("synchronous = FULL", "foreign_keys = ON", "secure_delete = ON"):
+        for setting in ("synchronous = FULL", "fullfsync = ON", "foreign_keys = ON", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
 
     @sa.event.listens_for(engine, "begin")
