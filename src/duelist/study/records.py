@@ -126,7 +126,10 @@ class StudySettings:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """An arm; its features are row `number` of `Study.features()`."""
+    """An arm; its features are row `number` of `Study.features()`.
+
+    In a study of systems an arm is the answer of `system` to the prompt `context`, and `category` is that of the prompt.
+    """
 
     number: int
     id: str
@@ -134,6 +137,8 @@ class Arm:
     context: str | None = None
     version: int = 1
     retired: bool = False
+    system: str | None = None
+    category: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class Replay:
         if not groups:
             raise too_few_arms("This study has no active arms.")
         policy = new_policy(self._settings)
-        policy.initialize(arms.table(np.sort(np.concatenate(groups))))
+        policy.initialize(arms.first_table(np.sort(np.concatenate(groups))))
         tx.put_snapshot(0, _packed(policy))
 
     def widen(self, tx: Transaction, arms: ArmCatalog, dim: int) -> None:

@@ -144,6 +144,18 @@ def checked_contexts(contexts: Sequence[str | None] | str | None, count: int) ->
     return listed
 
 
+def checked_names(field: str, names: Sequence[str | None] | None, count: int) -> list[str | None]:
+    """Return one name, or None, per arm; `field` is the name of the argument."""
+    listed: list[str | None] = [None] * count if names is None else list(names)
+    if len(listed) != count or isinstance(names, str):
+        given = f"is {names!r}" if isinstance(names, str) else f"has length {len(listed)}"
+        raise InvalidInput(f"{field} {given}, and there are {count} arms.", "Give one for each arm.", field=field)
+    for name in listed:
+        if name is not None:
+            checked_text(field, name)
+    return listed
+
+
 def checked_rater(rater: str) -> str:
     """Return the name of a rater."""
     return checked_text("rater", rater)

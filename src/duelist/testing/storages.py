@@ -229,6 +229,7 @@ class StorageContract:
         """Payloads may be any JSON, ids and contexts any text."""
         payloads: list[Any] = [None, "täxt", {"image": "a/b.png", "n": [1, 2.5, None, True]}, 0, [], "", False]
         rows = [arm_row(k, payload=p, context=None if k % 2 else "wört") for k, p in enumerate(payloads)]
+        rows.append(arm_row(len(rows), context="p", system="größtes", category="jazz"))
         with storage.writing(study) as tx:
             tx.add_arms(rows)
         with storage.reading(study) as tx:

@@ -223,7 +223,9 @@ def test_too_few_votes_say_so():
 
 
 def test_an_option_that_there_is_not_is_named():
-    with pytest.raises(InvalidInput, match=r"can_stop has no option 'dleta'\. It has criterion, everyone"):
+    with pytest.raises(
+        InvalidInput, match=r"can_stop has no option 'dleta'\. It has by, category, criterion, everyone"
+    ):
         filled().can_stop(dleta=0.2)
 
 

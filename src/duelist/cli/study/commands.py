@@ -14,7 +14,7 @@ from rich.table import Table
 from duelist.cli.console import out, report_errors, say
 from duelist.cli.defaults import FEATURES, FORMATS, GOALS, OUTCOMES, POLICY, SOURCE, SOURCES, STORAGE
 from duelist.cli.study.files import add_from_file, plan_files, show_items, show_votes
-from duelist.cli.study.options import Context, Name, StorageUrl, load_study
+from duelist.cli.study.options import By, Category, Context, Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -219,11 +219,14 @@ def leaderboard(
     context: Context = None,
     top: Annotated[int | None, typer.Option("--top", "-n", help="Show only the top N.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
+    category: Category = None,
+    by: By = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show items by utility, with intervals, ranks and probabilities of being best."""
+    """Show items, or systems, by utility, with intervals, ranks and probabilities of being best."""
     with report_errors():
-        board = load_study(name, storage).leaderboard(context, top=top)
+        selected = {name: value for name, value in (("category", category), ("by", by)) if value is not None}
+        board = load_study(name, storage).leaderboard(context, top=top, **selected)
         if plot is not None:
             _draw(board, plot)
         say(json.dumps(asdict(board)) if as_json else board)

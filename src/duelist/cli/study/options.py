@@ -15,6 +15,14 @@ StorageUrl = Annotated[
 ]
 Context = Annotated[str | None, typer.Option("--context", "-c", help="Only items of this context.")]
 
+Category = Annotated[
+    str | None, typer.Option("--category", help="Only prompts of this category, in a study of systems.")
+]
+By = Annotated[
+    str | None,
+    typer.Option("--by", help="In a study of systems: system (the default) or item, one row per system and prompt."),
+]
+
 
 def load_study(name: str, storage: str) -> StudyProtocol:
     """Load a study; the database library is imported only now."""

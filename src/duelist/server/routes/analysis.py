@@ -43,8 +43,21 @@ def _vote_filter(
     without: Annotated[list[schemas.Name] | None, Query(description="Further raters to exclude.")] = None,
     everyone: Annotated[bool, Query(description="Include votes of excluded raters.")] = False,
     retired: Annotated[bool, Query(description="Include retired arms.")] = False,
+    category: Annotated[schemas.Name | None, Query(description="Only prompts of this category.")] = None,
+    by: Annotated[
+        Literal["system", "item"] | None,
+        Query(description="What is analysed: systems, by default where arms have systems, or single items."),
+    ] = None,
 ) -> dict[str, Any]:
-    given = {"context": context, "criterion": criterion, "without": without, "everyone": everyone, "retired": retired}
+    given = {
+        "context": context,
+        "criterion": criterion,
+        "without": without,
+        "everyone": everyone,
+        "retired": retired,
+        "category": category,
+        "by": by,
+    }
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 

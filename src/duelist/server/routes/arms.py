@@ -105,6 +105,8 @@ async def _add(opened: AsyncStudy, body: schemas.AddArmsRequest) -> schemas.Adde
         [arm.payload for arm in body.arms],
         [arm.context for arm in body.arms],
         body.prompts,
+        [arm.system for arm in body.arms],
+        [arm.category for arm in body.arms],
     )
     return schemas.AddedArmsResponse(added=added, existing=len(body.arms) - added)
 

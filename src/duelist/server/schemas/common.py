@@ -286,6 +286,8 @@ class NewArmSchema(RequestBody):
     features: list[float] | None = Field(None, max_length=100_000)
     payload: Any = None
     context: Name | None = None
+    system: Name | None = Field(None, description="The system that gave this answer, in a study of systems.")
+    category: Name | None = Field(None, description="The category of the prompt, in a study of systems.")
 
 
 class AddArmsRequest(RequestBody):

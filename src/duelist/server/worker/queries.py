@@ -15,7 +15,6 @@ from duelist.study import Study
 Arguments = dict[str, Any]
 Query = Callable[[Study, Arguments], Any]
 
-SCOPE: Final = ("context", "criterion", "without", "everyone", "retired")
 _HISTORY_TOP: Final = 8
 
 

@@ -77,6 +77,7 @@ def history(
     ridge: float | str = 1.0,
     seed: int = 0,
     remembered: HistoryCache | None = None,
+    clustered: bool = False,
 ) -> History:
     """Return the probability of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and
     now.
@@ -93,12 +94,19 @@ def history(
     names = tuple(arms) if among is None else tuple(among)
     known = HistoryCache() if remembered is None else remembered
     found: dict[bytes, Floats] = {}
-    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed)), features)
+    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed, clustered)), features)
     for moment, key in zip(moments, keys, strict=True):
         row = known.chances.get(key)
         if row is None:
             fit = fit_votes(
-                log.of(slice(0, moment)), arms, features, among=among, ridge=ridge, seed=seed, start=known.last
+                log.of(slice(0, moment)),
+                arms,
+                features,
+                among=among,
+                ridge=ridge,
+                seed=seed,
+                start=known.last,
+                clustered=clustered,
             )
             known.last, row = fit.whole, chances_of_best(fit.posterior, seed)
         found[key] = row
@@ -124,7 +132,7 @@ def _digests(log: VoteTable, moments: NDArray[np.int64], settings: str, features
         digest.update(type(features).__name__.encode() + np.ascontiguousarray(vectors).tobytes())
     keys = [digest.digest()]
     for start, stop in pairwise(moments.tolist()):
-        for column in (log.first, log.second, log.outcome):
+        for column in (log.first, log.second, log.outcome, log.rater, log.context):
             digest.update(np.ascontiguousarray(column[start:stop]).tobytes())
         keys.append(digest.digest())
     return keys

@@ -29,7 +29,7 @@ _CHUNK: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class LeaderboardRow:
-    """One arm of a leaderboard."""
+    """One arm of a leaderboard, or one system."""
 
     arm: str
     utility: float
@@ -68,13 +68,26 @@ class Leaderboard(TabularResult):
     """A caveat, if there is one."""
     n_arms: int = 0
     """The number of ranked arms, of which `standings` may hold only the top."""
+    of: str = "arm"
+    """What is ranked: "arm" or "system". Intervals of systems count raters and prompts as clusters of votes."""
+    category: str | None = None
+    """The category of the prompts that the votes are on; None for all."""
 
     __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         grouped = self.note is not None
         bad = any(each.both_bad for each in self.standings)
-        headers = ["arm", "utility", f"{format_percent(self.level)} interval", "rank", "best", "votes", "wins", "ties"]
+        headers = [
+            self.of,
+            "utility",
+            f"{format_percent(self.level)} interval",
+            "rank",
+            "best",
+            "votes",
+            "wins",
+            "ties",
+        ]
         rows = [
             [
                 each.arm,
@@ -166,7 +179,7 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
     warn_if_apart(fit)
     tie = posterior.tie
     share = None if tie is None else float(np.exp(tie) / (2.0 + np.exp(tie)))
-    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names))
+    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names), fit.of)
 
 
 def warn_if_apart(fit: StudyFit) -> None:

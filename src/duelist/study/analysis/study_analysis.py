@@ -7,6 +7,8 @@ rows.
 All of them take the same options to select votes:
 
 context     only the arms of this group, and the votes between them
+category    only the prompts of this category, in a study of systems
+by          "system" (the default in a study of systems) or "item": what is analysed, systems or their single answers
 criterion   the question, if a study has several; the first by default
 without     raters whose votes are excluded, besides those that the owner excluded
 everyone    True includes excluded raters as well
@@ -20,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from inspect import signature
@@ -28,6 +31,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.core.arrays import check_choice
 from duelist.core.errors import InvalidInput
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
@@ -52,6 +56,8 @@ class SelectionOptions(NamedTuple):
     without: frozenset[str] = frozenset()
     everyone: bool = False
     retired: bool = False
+    category: str | None = None
+    by: str | None = None
 
 
 class Selection(NamedTuple):
@@ -64,6 +70,8 @@ class Selection(NamedTuple):
     contexts: list[str | None]
     excluded: frozenset[str]
     stamp: tuple[int, ...]
+    of_systems: bool = False
+    """Whether the arms are systems."""
 
 
 class CachedFit(NamedTuple):
@@ -100,7 +108,7 @@ class StudyAnalysis(ABC):
         scope, options = split(context, options)
         _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed")
         fit = self._fit(scope, options)
-        return analysis.leaderboard_from_fit(fit, top=top, **options)
+        return replace(analysis.leaderboard_from_fit(fit, top=top, **options), category=scope.category)
 
     def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
         """Return the recommended arm, its probability of being best, and the arms that are not ruled out.
@@ -147,7 +155,7 @@ class StudyAnalysis(ABC):
         _check_options("history", analysis.history, options)
         seen = self._select(scope)
         with self._cache.history(scope) as remembered:
-            options = {"remembered": remembered, **options}
+            options = {"remembered": remembered, "clustered": seen.of_systems, **options}
             return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     def scorer(self, context: str | None = None, **options: Any) -> Scorer:
@@ -234,7 +242,8 @@ class StudyAnalysis(ABC):
         if "seed" in options:
             given["seed"] = options["seed"]
         start = None if before is None else before.fit.whole
-        fit = analysis.fit_with_misfit_test(seen.log, seen.arms, seen.features, among=seen.among, start=start, **given)
+        given |= {"among": seen.among, "start": start, "clustered": seen.of_systems}
+        fit = analysis.fit_with_misfit_test(seen.log, seen.arms, seen.features, **given)
         self._cache.keep(key, CachedFit(seen.stamp, fit))
         return fit
 
@@ -289,11 +298,15 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOption
         frozenset([without] if isinstance(without, str) else without),
         bool(options.get("everyone", False)),
         bool(options.get("retired", False)),
+        options.get("category"),
+        None if options.get("by") is None else check_choice("by", options["by"], ("system", "item")),
     )
     return scope, {name: value for name, value in options.items() if name not in SelectionOptions._fields}
 
 
-_INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start"])
+_INSIDE: Final = frozenset(
+    ["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start", "clustered"]
+)
 """Arguments that the study itself passes to analyses."""
 
 
@@ -316,11 +329,18 @@ def _left_out(scope: SelectionOptions, seen: Selection) -> frozenset[str]:
 def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selection:
     """Select from the whole log."""
     every = [known.arms.arm(number) for number in range(len(known.arms))]
-    chosen = [arm for arm in every if scope.context is None or arm.context == scope.context]
+    chosen = [arm for arm in every if scope.context in (None, arm.context) and scope.category in (None, arm.category)]
     if scope.context is not None and not chosen:
         raise InvalidInput(
             f"context is {scope.context!r}, which has no arms.", f"{_which_contexts(every)}.", field="context"
         )
+    if scope.category is not None and not chosen:
+        categories = ", ".join(dict.fromkeys(repr(arm.category) for arm in every if arm.category)) or "none"
+        raise InvalidInput(
+            f"category is {scope.category!r}, which has no prompts.", f"There are: {categories}.", field="category"
+        )
+    if scope.by == "system" and not known.arms.has_systems:
+        raise InvalidInput("by is 'system', and the items of this study have no systems.", "Leave it out.", field="by")
     log, criterion = known.standing()
     seen = Selection(
         log=log,
@@ -348,7 +368,30 @@ def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selecti
         wanted = inside if wanted is None else wanted & inside
         columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
         log = analysis.VoteTable(**columns)
-    return seen._replace(log=log if wanted is None else log.of(wanted))
+    seen = seen._replace(log=log if wanted is None else log.of(wanted))
+    return seen if scope.by == "item" or not known.arms.has_systems else _by_system(seen, chosen)
+
+
+def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
+    """Return the selection with systems in the place of their answers to prompts."""
+    names = list(dict.fromkeys(arm.system for arm in arms if arm.system is not None))
+    position = {name: k for k, name in enumerate(names)}
+    of = np.array([position[arm.system] for arm in arms if arm.system is not None], np.int64)
+    columns = {
+        **vars(seen.log),
+        "n_arms": len(names),
+        "first": of[seen.log.first],
+        "second": of[seen.log.second],
+    }
+    active = set(names) if seen.among is None else {arm.system for arm in arms if not arm.retired}
+    return seen._replace(
+        log=analysis.VoteTable(**columns),
+        arms=names,
+        features=None,
+        among=None if len(active) == len(names) else [name for name in names if name in active],
+        contexts=[None] * len(names),
+        of_systems=True,
+    )
 
 
 def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:

@@ -10,7 +10,7 @@ from duelist.policies.goals import find_goal
 from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
 from duelist.study.analysis.study_analysis import StudyAnalysis, split
 
-_OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without"])
+_OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without", "category", "by"])
 """Selection options besides `context`."""
 
 
@@ -31,7 +31,7 @@ class StudyStopping(StudyAnalysis):
         """Return whether there are enough votes for the study's goal, and what is missing.
 
         Without a goal, and for "best" and "serve", this agrees with `recommend().decided` and `progress().done`, by
-        the same rule. If arms have contexts, each is checked and all must be done; they share the error rate.
+        the same rule. If arms have contexts and no systems, each is checked and all must be done; they share the error rate.
 
         Parameters
         ----------
@@ -68,15 +68,18 @@ class StudyStopping(StudyAnalysis):
         if wanted == "learn":
             seen = self._select(split(context, options)[0])
             return learning_decision(seen.log.on_arms, seen.features)
-        groups = [context] if context is not None else self._contexts()
+        groups = [context] if context is not None else self._groups(options.get("by"))
         places = self.settings.top if top is None else top
         within = {"delta": delta / len(groups), "tolerance": tolerance, "unit": unit}
         found = [self._enough(each, wanted, places, within, options) for each in groups]
         return next((each for each in found if not each.done), found[0])
 
-    def _contexts(self) -> list[str | None]:
-        """Return the contexts of active arms; all arms together if some have no context."""
-        groups = list(dict.fromkeys(arm.context for arm in self.arms() if not arm.retired))
+    def _groups(self, by: str | None) -> list[str | None]:
+        """Return the contexts of active arms; all arms together if some have no context, or for systems."""
+        active = [arm for arm in self.arms() if not arm.retired]
+        if by != "item" and any(arm.system is not None for arm in active):
+            return [None]
+        groups = list(dict.fromkeys(arm.context for arm in active))
         return groups if groups and None not in groups else [None]
 
     def _enough(

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import Ints
 from duelist.core.errors import NoPairsLeft, NothingToAsk
 from duelist.policies import Policy
@@ -22,6 +23,7 @@ from duelist.study.asking.leases import AskRequest, LeasedDuel, end_expired_leas
 from duelist.study.asking.limits import apply_limits
 from duelist.study.asking.pair_choice import ChosenPair, PairChooser, PendingDuel, layer_and_share, max_candidates
 from duelist.study.asking.pairs import among, code, codes, codes_between, count_free, split, union
+from duelist.study.asking.system_choice import SystemPairs, choose_systems
 from duelist.study.cache import StudyCache
 from duelist.study.errors import too_few_arms
 from duelist.study.items.catalog import ArmCatalog, PolicyArms
@@ -106,18 +108,21 @@ def _new_duel(call: _Ask) -> DuelRow:
     repeated = _repeated_pair(call, policy, rng)
     if repeated is not None:
         kind, context, (numbers, chosen) = DuelKind.REPEAT, request.context, repeated
+    elif arms.has_systems:
+        kind, context, (numbers, chosen) = DuelKind.NORMAL, request.context, _choose_systems(call, policy, rng)
     else:
         kind, (context, numbers, chosen) = DuelKind.NORMAL, _choose_pair(call, policy, rng)
     pair = numbers[[chosen.first, chosen.second]]
     swapped = _is_swapped(call, int(pair[0]), int(pair[1]), rng)
     rows = arms.newest_rows(pair).tolist()
+    shares_context = request.candidates is not None or repeated is not None or arms.has_systems
     cache.sides.add(number, *((pair[1], pair[0]) if swapped else pair))
     tx.counters.n_duels = number
     return DuelRow(
         number=number,
         first_row=rows[swapped],
         second_row=rows[not swapped],
-        context=context if request.candidates is None and repeated is None else arms.common_context(rows),
+        context=arms.common_context(rows) if shares_context else context,
         chosen_by=chosen.chosen_by,
         propensity=chosen.propensity,
         swapped=swapped,
@@ -140,6 +145,34 @@ def _choose_pair(call: _Ask, policy: Policy, rng: np.random.Generator) -> tuple[
         raise _nothing_left(call, len(numbers), len(taken), len(among(answered, numbers, len(arms))))
     chooser = PairChooser(policy, candidates, taken, _pending(call), call.tx.counters.n_duels, rng, n_contexts)
     return context, numbers, chooser.choose(call.cache.settings.random_share)
+
+
+def _choose_systems(call: _Ask, policy: Policy, rng: np.random.Generator) -> tuple[Ints, ChosenPair]:
+    """Return the numbers of two arms, answers of two systems to one prompt, and how they were chosen."""
+    arms, request, sides = call.arms, call.request, call.cache.sides
+    unavailable, answered = call.unavailable_pairs(), call.answered_pairs()
+    if request.context is not None and request.context not in arms.pairs_by_context():
+        raise too_few_arms(f"Context {request.context!r} has fewer than two active arms.")
+    active = arms.answers.within(request.context, request.candidates)
+    pairs = SystemPairs(arms.answers, active, union(unavailable, answered))
+    taken = pairs.taken()
+    if not count_free(len(pairs.systems), taken):
+        chosen = active[active >= 0]
+        by_prompt = np.bincount(arms.answers.prompt_of[chosen])
+        total = int((by_prompt * (by_prompt - 1) // 2).sum())
+        if not total:
+            raise too_few_arms("No prompt has two active answers.")
+        one, other = split(answered)
+        seen = int((np.isin(one, chosen) & np.isin(other, chosen)).sum())
+        raise _nothing_left(call, len(chosen), total, seen)
+    sides.refresh(call.tx, arms)
+    rounds, pending = call.tx.counters.n_duels, _pending(call)
+    share, shown = call.cache.settings.random_share, sides.times_shown(len(arms))
+
+    def chooser(systems: ArmTable) -> PairChooser:
+        return PairChooser(policy, systems, taken, pending, rounds, rng)
+
+    return choose_systems(pairs, arms.answers, chooser, share, shown, rng)
 
 
 def _pending(call: _Ask) -> list[PendingDuel]:

@@ -117,7 +117,7 @@ def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
     estimate = _from_counts if counts else _from_arm_table if arms.uses_arm_table else _from_features
     found = estimate(duel, arms, policy, group)
     candidates = tuple(
-        CandidateEstimate(arms.id_of(int(group[k])), float(found.utilities[k]), float(found.widths[k]))
+        CandidateEstimate(arms.label(int(group[k])), float(found.utilities[k]), float(found.widths[k]))
         for k in _best(found.utilities)
     )
     win_probability = found.win_probability
@@ -125,8 +125,8 @@ def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
         win_probability = float(get_link(policy.link).mean(found.first - found.second))
     return Explanation(
         duel=duel.number,
-        first=arms.id_of(pair[0]),
-        second=arms.id_of(pair[1]),
+        first=arms.label(pair[0]),
+        second=arms.label(pair[1]),
         kind=duel.kind,
         chosen_by=duel.chosen_by,
         propensity=duel.propensity,
@@ -198,9 +198,10 @@ def _from_counts(duel: DuelRow, arms: ArmCatalog, policy: Any, group: Ints) -> _
     everyone = np.union1d(group, pair)
     index = {int(number): k for k, number in enumerate(policy.arms_)}
     wins = np.zeros((len(everyone), len(everyone)))
-    counted = [k for k, number in enumerate(everyone.tolist()) if number in index]
+    known_as = arms.policy_ids(everyone).tolist()
+    counted = [k for k, number in enumerate(known_as) if number in index]
     if counted:
-        rows = [index[int(everyone[k])] for k in counted]
+        rows = [index[known_as[k]] for k in counted]
         wins[np.ix_(counted, counted)] = policy.wins_[np.ix_(rows, rows)]
     met = wins + wins.T
     probability = (wins + 1.0) / (met + 2.0)

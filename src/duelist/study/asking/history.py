@@ -135,10 +135,11 @@ class RaterHistories:
 
 
 class SideBalance:
-    """How much more often each arm was shown on the left than on the right, over all duels."""
+    """How often each arm was shown, and how much more often on the left than on the right, over all duels."""
 
     def __init__(self) -> None:
         self._left_counts = NONE
+        self._counts = NONE
         self._n_duels = 0
 
     def refresh(self, tx: Transaction, arms: ArmCatalog) -> None:
@@ -146,16 +147,23 @@ class SideBalance:
         if tx.counters.n_duels == self._n_duels:
             return
         left, right = (arms.numbers_at(rows) for rows in tx.sides_since(self._n_duels).T)
-        counts = np.bincount(left, minlength=len(arms)) - np.bincount(right, minlength=len(arms))
-        counts[: len(self._left_counts)] += self._left_counts
-        self._left_counts, self._n_duels = counts, tx.counters.n_duels
+        on_left, on_right = (np.bincount(side, minlength=len(arms)) for side in (left, right))
+        lead, counts = on_left - on_right, on_left + on_right
+        lead[: len(self._left_counts)] += self._left_counts
+        counts[: len(self._counts)] += self._counts
+        self._left_counts, self._counts, self._n_duels = lead, counts, tx.counters.n_duels
 
     def add(self, number: int, left: int, right: int) -> None:
         """Add the duel that this process asks, which saves reading it; `clear` undoes this after an error."""
         if number == self._n_duels + 1 and max(left, right) < len(self._left_counts):
             self._left_counts[left] += 1
             self._left_counts[right] -= 1
+            self._counts[[left, right]] += 1
             self._n_duels = number
+
+    def times_shown(self, n_arms: int) -> Ints:
+        """Return the number of duels of each arm."""
+        return np.pad(self._counts, (0, n_arms - len(self._counts)))
 
     def lean(self, one: int, other: int) -> int:
         """Return a positive number if `one` was on the left more often than `other`, negative if less often."""
@@ -166,4 +174,4 @@ class SideBalance:
 
     def clear(self) -> None:
         """Drop the counts; the next `refresh` reads them again."""
-        self._left_counts, self._n_duels = NONE, 0
+        self._left_counts, self._counts, self._n_duels = NONE, NONE, 0

@@ -26,6 +26,7 @@ from duelist.study.items.catalog import ArmCatalog
 from duelist.study.items.editing import StudyItems
 from duelist.study.items.features import Recipe, Vectors, identity_recipe
 from duelist.study.items.media import StudyMedia
+from duelist.study.items.systems import NewArm
 from duelist.study.records import ChosenBy, StudySettings, Vote, current_votes
 from duelist.study.replay import new_policy
 from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
@@ -110,12 +111,14 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
             existing, id_notes = arms.ids(), list[Note]()
             if plan.has_ids:
                 ids = checked_ids([item.id for item in plan.items])
-                added = self._add_arms(tx, [(name, *each) for name, each in zip(ids, described, strict=True)], features)
+                added = self._add_arms(
+                    tx, [NewArm(name, *each) for name, each in zip(ids, described, strict=True)], features
+                )
             else:
                 ids, id_notes = _generate_ids(arms, described, features, recipe, tx.counters.dim)
                 fresh = [k for k, name in enumerate(ids) if name not in existing]
                 new_features = None if features is None else features[fresh]
-                added = self._add_arms(tx, [(ids[k], *described[k]) for k in fresh], new_features) if fresh else 0
+                added = self._add_arms(tx, [NewArm(ids[k], *described[k]) for k in fresh], new_features) if fresh else 0
             if plan.prompts:
                 self._set_contexts(plan.prompts, tx)
             if recipe is None and features is not None and plan.feature_kind == "columns":

@@ -13,6 +13,7 @@ from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.study.errors import damaged, unknown_arm
+from duelist.study.items.systems import NewArm, SystemAnswers
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
 from duelist.study.storage.encoding import Vectors
@@ -30,7 +31,8 @@ class ArmCatalog:
     """Arms by number, with every version of their features.
 
     A feature row never changes or moves: an arm refers to its newest row, a duel to the two rows that it showed. Arms without features
-    have empty rows. With `arm_effects` policies receive the ids of arms beside their features.
+    have empty rows. With `arm_effects` policies receive the ids of arms beside their features. In a study of systems they receive the
+    numbers of systems instead.
     """
 
     def __init__(self, arm_effects: bool = False) -> None:
@@ -48,6 +50,7 @@ class ArmCatalog:
         self._context_index: Ints | None = None
         self._context_table: tuple[str | None, PolicyArms] | None = None
         self._prompts: dict[str, Any] = {}
+        self._answers: SystemAnswers | None = None
 
     def clear(self) -> None:
         """Drop everything; the next `refresh` reads it again."""
@@ -57,7 +60,7 @@ class ArmCatalog:
         """Read what has changed in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
-        self._active = self._pair_counts = self._context_table = self._context_index = None
+        self._active = self._pair_counts = self._context_table = self._context_index = self._answers = None
         self._prompts = {}
         since, self.revision = self.revision, _REFRESHING
         for row in tx.arms_since(since):
@@ -108,16 +111,18 @@ class ArmCatalog:
     def __contains__(self, arm: str) -> bool:
         return arm in self._number
 
-    def has(self, arm: str, payload: Any, context: str | None, vector: Vectors) -> bool:
+    def has(self, new: NewArm, vector: Vectors) -> bool:
         """Whether this arm exists; raise InvalidInput if an arm of that id differs."""
-        number = self._number.get(arm)
+        arm, number = new.id, self._number.get(new.id)
         if number is None:
             return False
         existing = self._rows[number]
         for what, same in (
             ("features", self._is_row(int(self._newest[number]), vector)),
-            ("payload", existing.payload == json.loads(json.dumps(payload))),
-            ("context", existing.context == context),
+            ("payload", existing.payload == json.loads(json.dumps(new.payload))),
+            ("context", existing.context == new.context),
+            ("system", existing.system == new.system),
+            ("category", existing.category == new.category),
         ):
             if not same:
                 other = f"other {what}" if what == "features" else f"another {what}"
@@ -180,7 +185,9 @@ class ArmCatalog:
     def arm_at(self, row: int) -> Arm:
         """Return the arm of a feature row, in the version of that row."""
         arm = self._rows[self.number_at(row)]
-        return Arm(arm.number, arm.id, arm.payload, arm.context, int(self._version[row]), arm.retired)
+        return Arm(
+            arm.number, arm.id, arm.payload, arm.context, int(self._version[row]), arm.retired, arm.system, arm.category
+        )
 
     def rows_of_version(self, numbers: Ints, version: int) -> Ints:
         """Return the feature rows of that version of arms, -1 where an arm has none."""
@@ -204,6 +211,33 @@ class ArmCatalog:
     def is_retired(self, number: int) -> bool:
         """Whether an arm is retired."""
         return self._rows[number].retired
+
+    # -- systems -------------------------------------------------------------------------
+
+    @property
+    def has_systems(self) -> bool:
+        """Whether this is a study of systems: its arms are systems' answers to prompts."""
+        return bool(self._rows) and self._rows[0].system is not None
+
+    @property
+    def answers(self) -> SystemAnswers:
+        """The answers by system and prompt, in a study of systems."""
+        if self._answers is None:
+            self._answers = SystemAnswers(self._rows)
+        return self._answers
+
+    def rows(self) -> list[ArmRow]:
+        """Return all arms as the storage has them."""
+        return self._rows
+
+    def label(self, number: int) -> str:
+        """Return the name of what policies estimate: the system of an arm, or its id."""
+        row = self._rows[number]
+        return row.id if row.system is None else row.system
+
+    def policy_ids(self, numbers: Ints) -> Ints:
+        """Return the ids by which policies know arms: their numbers, or those of their systems."""
+        return self.answers.system_of[numbers] if self.has_systems else numbers
 
     # -- candidates ----------------------------------------------------------------------
 
@@ -271,8 +305,14 @@ class ArmCatalog:
     def table(self, numbers: Ints, stored_precision: bool = False) -> PolicyArms:
         """Return arms as a policy receives them, in double precision or in the precision that they are stored in."""
         if self.uses_arm_table:
-            return ArmTable.from_checked(numbers, self.matrix(numbers))
+            return ArmTable.from_checked(self.policy_ids(numbers), self.matrix(numbers))
         return self._features[self._newest[numbers]] if stored_precision else self.matrix(numbers)
+
+    def first_table(self, numbers: Ints) -> PolicyArms:
+        """Return these arms as a policy is first shown them; in a study of systems, their systems."""
+        if not self.has_systems:
+            return self.table(numbers)
+        return ArmTable(np.unique(self.policy_ids(numbers)))
 
     def context_table(self, context: str | None, stored_precision: bool = False) -> PolicyArms:
         """Return all active arms of a context as a policy receives them; the last one is cached until arms change."""
@@ -284,7 +324,9 @@ class ArmCatalog:
         """Return the two arms of a duel as it showed them, in double precision."""
         rows = np.array([first_row, second_row])
         vectors = self.vectors(rows)
-        return ArmTable.from_checked(self.numbers_at(rows), vectors) if self.uses_arm_table else vectors
+        return (
+            ArmTable.from_checked(self.policy_ids(self.numbers_at(rows)), vectors) if self.uses_arm_table else vectors
+        )
 
     def difference(self, first_row: int, second_row: int) -> Floats | ArmTable:
         """Return the features of the first arm minus those of the second; or the two arms as a table."""
@@ -292,10 +334,10 @@ class ArmCatalog:
 
     def differences(self, rows: Ints) -> list[Floats | ArmTable]:
         """Return the `difference` of many duels, by their feature rows (duels, 2)."""
-        numbers = self.numbers_at(rows)  # raises if a row does not exist
+        ids = self.policy_ids(self.numbers_at(rows))  # raises if a row does not exist
         vectors = self.vectors(rows)
         if self.uses_arm_table:
-            return [ArmTable.from_checked(*pair) for pair in zip(numbers, vectors, strict=True)]
+            return [ArmTable.from_checked(*pair) for pair in zip(ids, vectors, strict=True)]
         return list(vectors[:, 0] - vectors[:, 1])
 
 

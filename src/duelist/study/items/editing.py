@@ -14,14 +14,19 @@ from duelist.core.errors import InvalidInput
 from duelist.study.base import StudyBase
 from duelist.study.formats.files.row import shorten
 from duelist.study.items.catalog import chunked, indicator_features
+from duelist.study.items.systems import NewArm, check_systems
 from duelist.study.records import Arm
 from duelist.study.replay import check_accepts_arm_table, new_policy
 from duelist.study.storage import ArmRow, ContextRow, Transaction
 from duelist.study.storage.encoding import Vectors
-from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_text, checked_vectors
-
-Described = tuple[str, Any, str | None]
-"""Id, payload and context of an arm."""
+from duelist.study.validation import (
+    checked_contexts,
+    checked_ids,
+    checked_names,
+    checked_payloads,
+    checked_text,
+    checked_vectors,
+)
 
 
 class StudyItems(StudyBase):
@@ -34,6 +39,8 @@ class StudyItems(StudyBase):
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
         context_payloads: Mapping[str, Any] | None = None,
+        systems: Sequence[str | None] | None = None,
+        categories: Sequence[str | None] | None = None,
     ) -> int:
         """Add arms, all or none, and return how many are new.
 
@@ -55,44 +62,68 @@ class StudyItems(StudyBase):
         context_payloads
             Payloads of contexts by name: the text of a prompt, messages, or anything that JSON can hold. They are shown with duels and
             exported as prompts; `set_context` changes them.
+        systems
+            The system of each arm, if the study compares systems on prompts: an arm is then the answer of a system to its context, and
+            the policy, the leaderboard and stopping decisions are about systems. Answers may be missing.
+        categories
+            The category of each arm's prompt, if the study compares systems; `leaderboard(category=...)` ranks by it.
         """
         ids = checked_ids(ids)
-        arms = list(zip(ids, checked_payloads(payloads, len(ids)), checked_contexts(contexts, len(ids)), strict=True))
+        described = (
+            checked_payloads(payloads, len(ids)),
+            checked_contexts(contexts, len(ids)),
+            checked_names("systems", systems, len(ids)),
+            checked_names("categories", categories, len(ids)),
+        )
+        arms = [NewArm(*each) for each in zip(ids, *described, strict=True)]
         with self._changing() as tx:
             added = self._add_arms(tx, arms, features)
             if context_payloads:
                 self._set_contexts(context_payloads, tx)
             return added
 
-    def _add_arms(self, tx: Transaction, arms: Sequence[Described], features: ArrayLike | None) -> int:
+    def _add_arms(self, tx: Transaction, arms: Sequence[NewArm], features: ArrayLike | None) -> int:
         """Add the arms that are not in the study yet, and return how many."""
-        vectors = self._vectors(tx, [arm[0] for arm in arms], features)
-        new = [k for k, arm in enumerate(arms) if not self._write_cache.arms.has(*arm, vectors[k])]
+        catalog = self._write_cache.arms
+        vectors = self._vectors(tx, arms, features)
+        new = [k for k, arm in enumerate(arms) if not catalog.has(arm, vectors[k])]
         if new:
+            if catalog.has_systems or any(arm.system is not None or arm.category is not None for arm in arms):
+                check_systems([arms[k] for k in new], catalog.rows())
             self._put_arms(tx, [arms[k] for k in new], vectors[new])
         return len(new)
 
-    def _vectors(self, tx: Transaction, ids: Sequence[str], features: ArrayLike | None) -> Vectors:
+    def _vectors(self, tx: Transaction, arms: Sequence[NewArm], features: ArrayLike | None) -> Vectors:
         """Return the feature rows of arms: as given, or without features empty ones, or indicators if the policy needs features."""
         cache = self._write_cache
-        without = tx.counters.dim == 0 or (not len(cache.arms) and new_policy(self.settings).accepts_arm_table)
-        if features is not None or without:
-            vectors = checked_vectors(features, len(ids), tx.counters.dim)
+        has_systems = any(arm.system is not None for arm in arms)
+        if has_systems and features is not None:
+            raise InvalidInput(
+                "features are given, and a study of systems learns a utility per system instead.",
+                "Leave the features out.",
+                field="features",
+            )
+        accepts_table = has_systems or new_policy(self.settings).accepts_arm_table
+        if features is not None or tx.counters.dim == 0 or (not len(cache.arms) and accepts_table):
+            vectors = checked_vectors(features, len(arms), tx.counters.dim)
             if not vectors.shape[1]:
                 check_accepts_arm_table(
                     new_policy(self.settings), "These arms have no features", "Give features. Otherwise: "
                 )
             return vectors
-        vectors = indicator_features(cache.arms, ids)
+        vectors = indicator_features(cache.arms, [arm.id for arm in arms])
         cache.replay.widen(tx, cache.arms, vectors.shape[1])
         return vectors
 
-    def _put_arms(self, tx: Transaction, arms: list[Described], vectors: Vectors) -> None:
+    def _put_arms(self, tx: Transaction, arms: list[NewArm], vectors: Vectors) -> None:
         counters = tx.counters
         first, counters.n_arms = counters.n_arms, counters.n_arms + len(arms)
         counters.arms_revision += 1
         counters.dim = vectors.shape[1]
-        rows = [ArmRow(first + k, *arm, False, counters.arms_revision) for k, arm in enumerate(arms)]
+        rows = [
+            ArmRow(first + k, **arm._asdict(), retired=False, revision=counters.arms_revision)
+            for k, arm in enumerate(arms)
+        ]
         tx.add_arms(rows)
         self._add_rows(tx, np.arange(first, first + len(rows)), vectors)
 
@@ -132,6 +163,12 @@ class StudyItems(StudyBase):
             arms = self._read_cache.arms
             every = (arms.arm(number) for number in range(len(arms)))
             return [arm for arm in every if context is None or arm.context == context]
+
+    def systems(self) -> list[str]:
+        """Return the systems that this study compares, in the order they were added; none if its arms have no systems."""
+        with self._reading():
+            arms = self._read_cache.arms
+            return list(arms.answers.systems) if arms.has_systems else []
 
     def contexts(self) -> list[str]:
         """Return the contexts with active arms, in the order they were added."""

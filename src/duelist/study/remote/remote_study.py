@@ -141,18 +141,21 @@ class RemoteStudy(StudyPlots):
         payloads: Sequence[Any] | None = None,
         contexts: Sequence[str | None] | str | None = None,
         context_payloads: Mapping[str, Any] | None = None,
+        systems: Sequence[str | None] | None = None,
+        categories: Sequence[str | None] | None = None,
     ) -> int:
         vectors = [None] * len(ids) if features is None else np.asarray(features, np.float64).tolist()
         groups = [contexts] * len(ids) if contexts is None or isinstance(contexts, str) else list(contexts)
-        shown = [None] * len(ids) if payloads is None else list(payloads)
-        if not len(ids) == len(vectors) == len(groups) == len(shown):
+        shown, of, kinds = (
+            [None] * len(ids) if each is None else list(each) for each in (payloads, systems, categories)
+        )
+        columns = {"id": ids, "features": vectors, "payload": shown, "context": groups, "system": of, "category": kinds}
+        if any(len(column) != len(ids) for column in columns.values()):
             raise InvalidInput(
-                f"There are {len(ids)} ids, and not as many features, payloads or contexts.", "Give one for each."
+                f"There are {len(ids)} ids, and not as many features, payloads, contexts, systems or categories.",
+                "Give one for each.",
             )
-        arms = [
-            {"id": arm, "features": vector, "payload": payload, "context": context}
-            for arm, vector, payload, context in zip(ids, vectors, shown, groups, strict=True)
-        ]
+        arms = [dict(zip(columns, each, strict=True)) for each in zip(*columns.values(), strict=True)]
         body = as_json({"arms": arms, "prompts": context_payloads})
         return int(self._post("/arms", body)["added"])
 
@@ -177,6 +180,9 @@ class RemoteStudy(StudyPlots):
 
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None:
         self._not_available("update_features")
+
+    def systems(self) -> list[str]:
+        return list(dict.fromkeys(arm.system for arm in self.arms() if arm.system is not None))
 
     def contexts(self) -> list[str]:
         return [each["name"] for each in self._get("/contexts")["contexts"]]

@@ -46,7 +46,10 @@ class StudyRow(NamedTuple):
 
 
 class ArmRow(NamedTuple):
-    """An arm without its features; `revision` is the study's `arms_revision` at its last change."""
+    """An arm without its features; `revision` is the study's `arms_revision` at its last change.
+
+    In a study of systems an arm is the answer of `system` to the prompt `context`, and `category` is that of the prompt.
+    """
 
     number: int
     id: str
@@ -54,6 +57,8 @@ class ArmRow(NamedTuple):
     context: str | None
     retired: bool
     revision: int
+    system: str | None = None
+    category: str | None = None
 
 
 class ContextRow(NamedTuple):

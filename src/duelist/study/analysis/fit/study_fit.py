@@ -19,6 +19,7 @@ from duelist.model.misfit import MAX_TESTED_ARMS, MISFIT_LEVEL, PairVotes, misfi
 from duelist.model.stopping import LinearPosterior
 from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
 from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.clusters import clustered as with_clusters
 from duelist.study.analysis.fit.posterior import Posterior
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
 from duelist.study.records import Vote
@@ -39,6 +40,8 @@ class StudyFit:
     """Group of each arm: two have the same number if a chain of votes connects them."""
     misfit_note: str | None = None
     """The result of the misfit test, if the votes contradict the features."""
+    of: str = "arm"
+    """What utilities are of: "arm" or "system"."""
 
     @cached_property
     def posterior(self) -> Posterior:
@@ -120,14 +123,21 @@ def fit_votes(
     ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
+    clustered: bool = False,
 ) -> StudyFit:
-    """Fit a vote table; see `fit_utilities`."""
+    """Fit a vote table; see `fit_utilities`.
+
+    With `clustered` the covariance counts votes of one rater, and votes on one prompt, as dependent.
+    """
     log = as_vote_table(votes, arms).on_arms
     pairs = counted(log)
     posterior = fit_utilities(pairs, features, ridge, seed, start)
+    if clustered:
+        posterior = with_clusters(posterior, log)
     edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
-    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, np.asarray(group, np.int64))
+    found = np.asarray(group, np.int64)
+    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of="system" if clustered else "arm")
 
 
 def fit_with_misfit_test(

@@ -23,7 +23,7 @@ from duelist.core.serialization import from_plain, to_plain
 from duelist.study.formats import Comparison, context_id, detect_format, get_format, read
 from duelist.study.imports.votes.deduplication import FileScan, LogUpdate, row_fingerprint
 from duelist.study.items.catalog import MAX_INDICATORS
-from duelist.study.items.editing import Described
+from duelist.study.items.systems import NewArm
 from duelist.study.storage.encoding import Vectors
 from duelist.study.validation import checked_text
 
@@ -148,14 +148,14 @@ class FileItems:
                 self.varied.add(item)
                 del self.payloads[item]
 
-    def describe(self) -> list[Described]:
+    def describe(self) -> list[NewArm]:
         """Return id, payload and context of each item.
 
         An item that occurs in one context (an answer to a prompt) belongs to it; one that occurs in several (a model)
         to none.
         """
         return [
-            (item, self.payloads.get(item), context if self.have_one_context else None)
+            NewArm(item, self.payloads.get(item), context if self.have_one_context else None)
             for item, context in self.contexts.items()
         ]
 

@@ -79,6 +79,8 @@ arms = sa.Table(
     sa.Column("context", sa.Text),
     sa.Column("retired", sa.Boolean, nullable=False),
     sa.Column("revision", sa.BigInteger, nullable=False),
+    sa.Column("system", sa.Text),
+    sa.Column("category", sa.Text),
     sa.UniqueConstraint("study_id", "id", name="duelist_arms_by_id"),
     sa.Index("duelist_arms_by_revision", "study_id", "revision"),
     sqlite_with_rowid=False,

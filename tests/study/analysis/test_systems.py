@@ -1,0 +1,165 @@
+"""Analyses of a study of systems: they rank systems, and count raters and prompts as clusters of votes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from duelist.core.errors import DisconnectedArms, InvalidInput
+from duelist.study import create_study
+from duelist.study.analysis.fit.clusters import clustered
+from duelist.study.analysis.fit.study_fit import fit_votes
+from duelist.study.analysis.fit.votes import VoteTable, as_vote_table
+from duelist.study.records import Outcome, Vote
+from tests.helpers.systems import system_study, vote
+
+TRUTH = [1.5, 0.5, -0.5, -1.5]
+
+
+@pytest.fixture(scope="module")
+def study():
+    """A study of four systems on twelve prompts, after 160 votes."""
+    found = system_study(4, 12)
+    vote(found, 160, TRUTH)
+    return found
+
+
+def test_the_leaderboard_ranks_systems(study) -> None:
+    board = study.leaderboard()
+    assert [row.arm for row in board.standings] == ["s0", "s1", "s2", "s3"]
+    assert (board.of, board.n_arms, board.votes) == ("system", 4, 160)
+    assert "system" in str(board).splitlines()[0]
+    assert sum(row.votes for row in board.standings) == 320
+
+
+def test_by_category_only_its_prompts_count(study) -> None:
+    boards = [study.leaderboard(category=name) for name in ("c0", "c1")]
+    assert sum(board.votes for board in boards) == 160
+    assert [board.category for board in boards] == ["c0", "c1"]
+    with pytest.raises(InvalidInput, match="'c0', 'c1'"):
+        study.leaderboard(category="c9")
+
+
+def test_single_items_are_an_option_away(study) -> None:
+    with pytest.warns(DisconnectedArms):
+        board = study.leaderboard(by="item")
+    assert board.of == "arm"
+    assert board.n_arms == 48
+    in_prompt = study.leaderboard("p3")
+    assert {row.arm for row in in_prompt.standings} == {"s0", "s1", "s2", "s3"}
+
+
+def test_recommendation_progress_and_stopping_are_about_systems(study) -> None:
+    assert study.recommend().best == study.progress().leader == "s0"
+    assert study.progress().arms == 4
+    stop = study.can_stop()
+    assert stop.context is None
+    assert "s0" in stop.statement or "order" in stop.statement
+    assert study.win_matrix().arms == study.history().arms == ("s0", "s1", "s2", "s3")
+    assert len(study.raters().rows) == 5
+
+
+def test_a_system_is_retired_when_all_its_answers_are(study) -> None:
+    fresh = system_study(3, 2)
+    vote(fresh, 6, TRUTH)
+    fresh.retire(["s2 / p0"])
+    assert fresh.leaderboard().n_arms == 3
+    fresh.retire(["s2 / p1"])
+    assert fresh.leaderboard().n_arms == 2
+    assert fresh.leaderboard(retired=True).n_arms == 3
+
+
+def test_items_without_systems_reject_by_system() -> None:
+    plain = create_study("plain", "memory", goal="best")
+    plain.add_arms(["a", "b"])
+    with pytest.raises(InvalidInput) as caught:
+        plain.leaderboard(by="system")
+    assert caught.value.field == "by"
+    with pytest.raises(InvalidInput, match="Choose one of"):
+        plain.leaderboard(by="prompt")
+
+
+# -- clusters ----------------------------------------------------------------------------
+
+
+def table(rows: list[tuple[str, str, str, str | None, str]]) -> VoteTable:
+    """Votes (first, second, outcome, rater, prompt) on arms a, b, c."""
+    votes = [
+        Vote(k, k, Outcome(outcome), rater, None, first, second, context=prompt)
+        for k, (first, second, outcome, rater, prompt) in enumerate(rows, start=1)
+    ]
+    return as_vote_table(votes, ["a", "b", "c"])
+
+
+def random_rows(n: int, seed: int = 0) -> list[tuple[str, str, str, str | None, str]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for k in range(n):
+        first, second = rng.permutation(["a", "b", "c"])[:2]
+        rows.append((first, second, str(rng.choice(["first", "second", "tie"])), f"r{k % 4}", f"p{k % 7}"))
+    return rows
+
+
+def dense_covariance(log: VoteTable) -> np.ndarray:
+    """The formula of the module, vote by vote."""
+    fit = fit_votes(log, ["a", "b", "c"]).whole
+    nu = 0.0 if fit.tie is None else np.exp(fit.tie)
+    scores = np.zeros((len(log), 3))
+    for k, (first, second, outcome) in enumerate(zip(log.first, log.second, log.outcome, strict=True)):
+        p, q = np.exp(fit.mean[first]), np.exp(fit.mean[second])
+        total = p + q + nu * np.sqrt(p * q)
+        residual = {0: 1.0, 1: 0.0, 2: 0.5}[int(outcome)] - (p + 0.5 * nu * np.sqrt(p * q)) / total
+        scores[k, first] += residual
+        scores[k, second] -= residual
+
+    def excess(names: list[tuple[int, ...]]) -> np.ndarray:
+        sums = {name: np.zeros(3) for name in names}
+        for name, score in zip(names, scores, strict=True):
+            sums[name] += score
+        together = sum(np.outer(each, each) for each in sums.values())
+        return np.asarray(together * len(sums) / (len(sums) - 1) - scores.T @ scores)
+
+    raters, prompts = [(int(k),) for k in log.rater], [(int(k),) for k in log.context]
+    both = [one + other for one, other in zip(raters, prompts, strict=True)]
+    total = excess(raters) + excess(prompts) - excess(both)
+    assert fit.covariance is not None
+    values, vectors = np.linalg.eigh(fit.covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    relative, directions = np.linalg.eigh(root @ total @ root)
+    added = root @ directions * np.sqrt(np.maximum(relative, 0.0))
+    return np.asarray(fit.covariance + added @ added.T)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_covariance_is_the_two_way_sandwich(seed: int) -> None:
+    log = table(random_rows(60, seed))
+    found = fit_votes(log, ["a", "b", "c"], clustered=True).whole.covariance
+    np.testing.assert_allclose(found, dense_covariance(log), atol=1e-10)
+
+
+def test_copies_of_votes_by_one_rater_add_little_information() -> None:
+    """Ten equal votes of each rater are hardly more than one."""
+    once = random_rows(40)
+    apart = [(*row[:3], f"r{k}", f"p{k}") for k, row in enumerate(once)]
+    one, ten = (fit_votes(table(rows), ["a", "b", "c"], clustered=True).whole for rows in (apart, apart * 10))
+    naive = fit_votes(table(apart * 10), ["a", "b", "c"]).whole
+    assert (naive.variance < 0.2 * one.variance).all()
+    assert (ten.variance > 0.6 * one.variance).all()
+
+
+def test_the_covariance_is_never_less_than_that_of_independent_votes() -> None:
+    for seed in range(20):
+        log = table(random_rows(12, seed))
+        plain, wide = (fit_votes(log, ["a", "b", "c"], clustered=flag).whole.covariance for flag in (False, True))
+        assert plain is not None
+        assert np.linalg.eigvalsh(wide - plain).min() > -1e-9
+
+
+def test_unknown_raters_and_a_single_cluster_leave_it_alone() -> None:
+    log = table([(*row[:3], None, "p") for row in random_rows(30)])
+    fit = fit_votes(log, ["a", "b", "c"]).whole
+    np.testing.assert_allclose(clustered(fit, log).variance, fit.variance)
+    empty = log.of(slice(0, 0))
+    assert clustered(fit, empty) is fit
+    many = replace(fit, covariance=None, factor=np.eye(3))
+    assert clustered(many, log) is many
