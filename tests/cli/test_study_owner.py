@@ -7,7 +7,7 @@ from tests.cli.test_study import shell, study, vote  # noqa: F401  (fixtures)
 
 def test_open_pause_end_and_away(study):  # noqa: F811
     first = json.loads(study("study", "ask", "captions", "-r", "ana", "--json"))
-    assert "is paused; votes on 1 pending pairs still count" in study("study", "pause", "captions")
+    assert "is paused; votes on 1 pending pair still count" in study("study", "pause", "captions")
     said = study("study", "ask", "captions", "-r", "ben", code=2)
     assert "'captions' is paused and asks nothing. Open it again with `duelist study open captions`." in said
     study("study", "tell", "captions", first["id"], "first", "-r", "ana")
@@ -21,7 +21,7 @@ def test_open_pause_end_and_away(study):  # noqa: F811
     study("study", "open", "captions")
     assert "'captions' is now 'other'" in study("study", "rename", "captions", "other")
     vote_again = study("study", "ask", "other", "-r", "ana")
-    assert "duel" in vote_again
+    assert "pair" in vote_again
 
 
 def test_limits(study):  # noqa: F811
@@ -40,7 +40,7 @@ def test_limits(study):  # noqa: F811
     )
     assert "lease_seconds=5" in study("study", "change", "captions", "lease_seconds=5", "gold_share=0.2")
     assert "no setting 'colour'" in study("study", "change", "captions", "colour=5", code=2)
-    assert "is not KEY=VALUE" in study("study", "change", "captions", "colour", code=2)
+    assert "setting is 'colour'. Give KEY=VALUE." in study("study", "change", "captions", "colour", code=2)
 
 
 def test_raters(study):  # noqa: F811
@@ -57,7 +57,7 @@ def test_raters(study):  # noqa: F811
     )
     assert '{"age": 31}' in study("study", "describe", "captions", "ben", "from=null")
     assert "Repeat with --yes" in study("study", "erase", "captions", "ben", code=2)
-    assert "'ben' is 'erased 1' now, with 1 votes" in study("study", "erase", "captions", "ben", "--yes")
+    assert "'ben' is now 'erased 1', with 1 vote;" in study("study", "erase", "captions", "ben", "--yes")
     assert "has no rater 'ben'" in study("study", "erase", "captions", "ben", "--yes")
 
 
@@ -68,7 +68,7 @@ def test_gold_and_why(study):  # noqa: F811
     assert duel["kind"] == "gold"
     assert "It is a gold pair" in study("study", "explain", "captions", duel["id"])
     assert "Give FIRST SECOND OUTCOME, or --remove" in study("study", "gold", "captions", "a0", code=2)
-    assert "'z' is not in this study. Add it with `duelist study add-arms`" in study(
+    assert "'z' is not in this study. Add it with `duelist study add-items`" in study(
         "study", "gold", "captions", "a0", "z", "tie", code=2
     )
     assert study("study", "gold", "captions", "--remove", "a0", "a1") == ""
@@ -79,11 +79,11 @@ def test_gold_and_why(study):  # noqa: F811
 
 def test_archive_restore_copy_and_backup(study):  # noqa: F811
     vote(study)
-    assert "study 'captions', 1 votes" in study("study", "save", "captions", "one.duelist")
+    assert "study 'captions', 1 vote" in study("study", "save", "captions", "one.duelist")
     assert "'captions' already" in study("study", "restore", "one.duelist", code=2)
-    assert "study 'two' with 5 items and 1 votes" in study("study", "restore", "one.duelist", "--name", "two")
+    assert "study 'two' with 5 items and 1 vote" in study("study", "restore", "one.duelist", "--name", "two")
     assert "Add --to-storage or --to-name." in study("study", "copy", "two", code=2)
-    assert "'three' with 1 votes is a copy of 'two'" in study("study", "copy", "two", "--to-name", "three")
+    assert "'three' with 1 vote is a copy of 'two'" in study("study", "copy", "two", "--to-name", "three")
     study("study", "copy", "two", "--to-storage", "sqlite:///elsewhere.db")
     assert "two" in study("study", "list", "--storage", "sqlite:///elsewhere.db")
     assert "backup.db: 3 studies" in study("study", "backup", "backup.db")
@@ -93,7 +93,7 @@ def test_archive_restore_copy_and_backup(study):  # noqa: F811
 
 def test_goals_and_criteria(shell):  # noqa: F811
     shell("study", "create", "captions", "--goal", "rank", "--criterion", "clear", "--criterion", "short")
-    shell("study", "add-arms", "captions", "arms.jsonl")
+    shell("study", "add-items", "captions", "arms.jsonl")
     duel = json.loads(shell("study", "ask", "captions", "-r", "ana", "--json"))
     said = shell("study", "tell", "captions", duel["id"], "first", "-r", "ana", code=2)
     assert "asks about clear, short. Name the one that the vote is on with --criterion." in said
@@ -126,6 +126,6 @@ def test_names_pass_through_errors_as_they_are(study):  # noqa: F811
 def test_arms_are_retired_and_come_back(study):  # noqa: F811
     assert "4 of 5 items" in study("study", "retire", "captions", "a0", "a1", "a2", "a3")
     said = study("study", "ask", "captions", "-r", "ana", code=2)
-    assert "Add items with `duelist study add-arms`, or bring retired ones back with `duelist study activate`." in said
+    assert "Add items with `duelist study add-items`, or bring retired ones back with `duelist study activate`." in said
     assert "3 of 5 items" in study("study", "activate", "captions", "a0")
     vote(study)

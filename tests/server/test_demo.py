@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from duelist.cli import demo_study as demo_server
+from duelist.cli.server import demo_server
 from duelist.core.errors import ConnectionLost, StudyNotOpen
 
 PAIRS = 28  # of eight arms

@@ -1,8 +1,7 @@
-"""The command line: parse, call, print. One file per command group.
+"""The command line: parse, call, print. One file per command or topic.
 
 Heavy libraries (NumPy, SciPy, matplotlib, the policies, SQLAlchemy) are imported inside the command that uses them,
-so that help, completion and usage errors respond at once. Defaults that help texts show are repeated in
-`defaults.py`.
+so that help, completion and usage errors appear at once. `defaults.py` repeats the defaults that help texts show.
 """
 
 from __future__ import annotations
@@ -13,19 +12,10 @@ from typing import Annotated
 
 import typer
 
-from duelist.cli import (
-    demo,
-    listing,
-    report,
-    reproduce,
-    run,
-    serve,
-    simulate,
-    storage,
-    study,
-    tune,
-)
+from duelist.cli import study
 from duelist.cli.console import say
+from duelist.cli.research import demo, listing, report, reproduce, run, simulate, tune
+from duelist.cli.server import serve, storage, tokens
 
 __all__ = ["app"]
 
@@ -67,6 +57,6 @@ app.command()(reproduce.reproduce)
 app.command()(demo.demo)
 app.command()(serve.serve)
 app.command("demo-server")(serve.demo_server)
-app.add_typer(serve.tokens, name="token")
+app.add_typer(tokens.app, name="token")
 app.add_typer(study.app, name="study")
 app.add_typer(storage.app, name="storage")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
 
 from duelist.cli.hints import shell_words
 from duelist.core.errors import DisconnectedArms, DuelistError
@@ -20,9 +21,7 @@ err = Console(stderr=True)
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Print errors as one line instead of a traceback. Warnings about disconnected arms are part of the printed
-    tables.
-    """
+    """Print errors in one line instead of a traceback, and no warnings that the printed tables repeat."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DisconnectedArms)
@@ -40,6 +39,19 @@ def report_errors() -> Iterator[None]:
 def say(text: object) -> None:
     """Print plainly: no colours, no wrapping."""
     out.print(str(text), highlight=False, markup=False, soft_wrap=True)
+
+
+def log(text: str) -> None:
+    """Print a line plainly to standard error."""
+    err.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def say_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
+    """Print a table as wide as the terminal; cells are printed as they are."""
+    table = Table(*headers, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    out.print(table)
 
 
 def say_written(paths: Iterable[Path | None]) -> None:

@@ -1,4 +1,4 @@
-"""Hints in the words of the shell, for errors whose own hint is in terms of Python."""
+"""Hints for the shell, for errors whose own hint is about Python."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ HINTS: Final = {
     "limit_reached.total": "Raise the limit with `duelist study limit {study} --total N`; --total none removes it.",
     "missing_extra.encoding": "Save it as UTF-8, name its encoding (--encoding cp1252), or install what detects it: "
     "`pip install 'duelist[server]'`.",
-    "nothing_to_ask.too_few_arms": "Add items with `duelist study add-arms`, or bring retired ones back with "
+    "nothing_to_ask.too_few_arms": "Add items with `duelist study add-items`, or bring retired ones back with "
     "`duelist study activate`.",
     "rater_blocked.blocked": "Reinstate them with `duelist study reinstate {study} {rater}`.",
     "study_exists.name": "Use it, add --if-missing, or choose another name.",
     "study_exists.settings": "Leave it out, change it with `duelist study change {study} KEY=VALUE` where it can be changed, or choose "
     "another name.",
     "study_not_open": "Open it again with `duelist study open {study}`.",
-    "unknown_arm.arm": "Add it with `duelist study add-arms`.",
-    "unknown_arm.context": "Add its items with `duelist study add-arms`.",
-    "unknown_arm.file": "Add the folder that holds it with `duelist study add-arms`.",
+    "unknown_arm.arm": "Add it with `duelist study add-items`.",
+    "unknown_arm.context": "Add its items with `duelist study add-items`.",
+    "unknown_arm.file": "Add the folder that holds it with `duelist study add-items`.",
     "unknown_study.id": "`duelist study list` lists the studies.",
     "unknown_study.storage": "Create a study with `duelist study create`.",
     "unknown_token.id": "`duelist token list` lists the tokens.",

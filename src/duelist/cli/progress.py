@@ -17,7 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from duelist.cli.console import err
+from duelist.cli.console import err, log
 
 Report = Callable[[str, int, int], None]
 """Called with a label, the amount done, and the total."""
@@ -75,7 +75,7 @@ class ProgressLines:
         left = ""
         if done_before < done < total:
             left = f", {format_duration((now - started) / (done - done_before) * (total - done))} left"
-        err.print(f"{label}: {done} of {total}{left}", highlight=False, markup=False, soft_wrap=True)
+        log(f"{label}: {done} of {total}{left}")
 
 
 def format_duration(seconds: float) -> str:

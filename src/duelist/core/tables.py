@@ -37,6 +37,15 @@ def format_percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.0f}%"
 
 
+def format_count(n: int, noun: str) -> str:
+    """Format a number with its noun, whose plural ends in s.
+
+    >>> format_count(1, "vote"), format_count(2_000, "vote")
+    ('1 vote', '2,000 votes')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
 class TableContent(NamedTuple):
     """The content of a table: headers, rows, and notes below."""
 

@@ -271,10 +271,10 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
 
     assert "study 'colours'" in shell("create", "colours", "--goal", "rank")
     assert "colours, with no features per item: 3 items added" in shell(
-        "add-arms", "colours", str(tmp_path / "arms.csv")
+        "add-items", "colours", str(tmp_path / "arms.csv")
     )
-    assert "2 items added" in shell("add-arms", "colours", str(tmp_path / "more.jsonl"))
-    assert "1 item added" in shell("add-arms", "colours", str(tmp_path / "only.csv"))
+    assert "2 items added" in shell("add-items", "colours", str(tmp_path / "more.jsonl"))
+    assert "1 item added" in shell("add-items", "colours", str(tmp_path / "only.csv"))
     asked = shell("ask", "colours", "--rater", "ana")
     assert "1" in asked
     shell("tell", "colours", "1", "first", "--rater", "ana")

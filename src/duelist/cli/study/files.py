@@ -1,89 +1,125 @@
-"""Import items and votes from files in the shell."""
+"""`duelist study` for files: import and export votes, save, restore and copy studies, back up a storage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from rich.markup import escape
-from rich.table import Table
+import typer
 
-from duelist.cli.console import out, say
-from duelist.core.errors import InvalidInput
+from duelist.cli.console import report_errors, say, say_table
+from duelist.cli.defaults import FORMATS, STORAGE
+from duelist.cli.study.options import Columns, Name, StorageUrl, load_study, parse_pairs
+from duelist.cli.study.previews import show_votes
+from duelist.core.tables import format_count
 
-if TYPE_CHECKING:
-    from duelist.study import ItemPlan, VotePlan
-    from duelist.study.imports import Note
-    from duelist.study.imports.items.column_mapping import FileColumn
-
-_SHOWN = 5
-
-
-def plan_files(files: list[Path], columns: dict[str, str], features: str | None, encoding: str | None) -> ItemPlan:
-    """Plan the import of files, and of those in folders."""
-    from duelist.study import plan_items
-
-    return plan_items(_expand_folders(files), columns, features, encoding)
+Options = Annotated[
+    list[str] | None,
+    typer.Option("--option", "-o", help="KEY=VALUE of the format, such as left=answer1; may be repeated."),
+]
+OutputFile = Annotated[Path, typer.Argument(help="Output file.", show_default=False)]
 
 
-def add_from_file(name: str, file: Path, columns: dict[str, str], encoding: str | None, storage: str) -> None:
-    """Add the items of a file to a study, and show how its columns were used."""
-    from duelist.study import load_study, plan_items
+def import_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="File to read.", show_default=False)],
+    form: Annotated[
+        str | None, typer.Option("--format", "-f", help=f"Format: {FORMATS}; default: by the content.")
+    ] = None,
+    keep_duplicates: Annotated[
+        bool, typer.Option("--keep-duplicates", help="Also import votes that the log already has.")
+    ] = False,
+    column: Columns = None,
+    option: Options = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Show the votes of the file, and import nothing.")] = False,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Import votes from a file, all or none. The policy learns from them; duplicates are skipped."""
+    from duelist.study import plan_votes
 
-    study = load_study(name, storage=storage)
-    report = study.apply(plan_items(file, columns, encoding=encoding))
-    _show_columns(report.columns)
-    _show_notes(report.notes)
-    dim = study.features().shape[1]
-    features = "1 feature" if dim == 1 else f"{dim or 'no'} features"
-    say(f"{name}, with {features} per item: {report}")
-
-
-def show_items(plan: ItemPlan) -> None:
-    """Show what a plan would import: its columns, its first items, its notes."""
-    _show_columns(plan.columns)
-    for item in plan.items[:_SHOWN]:
-        where = f" in {item.context}" if item.context else ""
-        say(f"  {item.id}{where}: {str(item.payload)[:100]}")
-    if len(plan.items) > _SHOWN:
-        say(f"  ... and {len(plan.items) - _SHOWN} more")
-    _show_notes(plan.notes)
-
-
-def show_votes(plan: VotePlan) -> None:
-    """Show the format of a plan, how many votes it has, and the first of them."""
-    found: dict[str, Any] = plan.preview()
-    say(f"{plan.path}, as {plan.format}: {found['votes']} votes on {found['items']} items")
-    for vote in found["examples"][:_SHOWN]:
-        rater = f", by {vote['rater']}" if vote["rater"] else ""
-        say(f"  {vote['first']} against {vote['second']}: {vote['outcome']}{rater}")
+    with report_errors():
+        options = _format_options(option) | ({"columns": parse_pairs("--column", column)} if column else {})
+        plan = plan_votes(file, form, skip_duplicates=not keep_duplicates, **options)
+        if preview:
+            show_votes(plan)
+            return
+        say(f"{file}, as {plan.format}: {load_study(name, storage).apply(plan)}")
 
 
-def _expand_folders(files: list[Path]) -> list[Path]:
-    """Return the files, with folders replaced by the files in them."""
-    found: list[Path] = []
-    for path in files:
-        if path.is_dir():
-            inside = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
-            if not inside:
-                raise InvalidInput(
-                    f"The folder {path} has no files.", "Give one with media files, or a table of items."
-                )
-            found += inside
-        else:
-            found.append(path)
-    return found
+def export(
+    name: Name,
+    file: OutputFile,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help=f"Format: {FORMATS}; default: by the file name."),
+    ] = None,
+    option: Options = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Export the votes for other tools, and report what the format cannot hold."""
+    with report_errors():
+        say(f"{file}: {load_study(name, storage).export(file, form, **_format_options(option))}")
 
 
-def _show_columns(columns: Iterable[FileColumn]) -> None:
-    table = Table("column", "used as", "examples")
-    for column in columns:
-        table.add_row(escape(column.name), column.role, escape(" | ".join(column.examples)))
-    if table.row_count:
-        out.print(table)
+def formats() -> None:
+    """List the file formats for votes."""
+    from duelist.study import formats as known
+
+    rows = [(each.name, each.summary, "yes" if each.read is not None else "no") for each in known.FORMATS.values()]
+    say_table(("format", "description", "import"), rows)
 
 
-def _show_notes(notes: Iterable[Note]) -> None:
-    for note in notes:
-        say(str(note))
+def save(name: Name, file: OutputFile, storage: StorageUrl = STORAGE) -> None:
+    """Save a whole study to a file, which `restore` reads."""
+    with report_errors():
+        study = load_study(name, storage)
+        say(f"{study.save(file)}: study {name!r}, {format_count(len(study), 'vote')}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file written by `save`.", show_default=False)],
+    name: Annotated[str | None, typer.Option("--name", help="New name of the study.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Restore a study from a file that `save` wrote."""
+    from duelist.study import restore_study
+
+    with report_errors():
+        study = restore_study(file, storage, name)
+        say(
+            f"study {study.name!r} with {format_count(len(study.arms()), 'item')} and {format_count(len(study), 'vote')}"
+        )
+
+
+def copy(
+    name: Name,
+    to_storage: Annotated[
+        str | None, typer.Option("--to-storage", help="Storage of the copy; default: the same.")
+    ] = None,
+    to_name: Annotated[str | None, typer.Option("--to-name", help="Name of the copy; default: the same.")] = None,
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Copy a study to another storage or name."""
+    from duelist.study import copy_study
+
+    with report_errors():
+        study = copy_study(name, storage, to_storage, to_name)
+        say(f"study {study.name!r} with {format_count(len(study), 'vote')} is a copy of {name!r}")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="Output file, a SQLite database.", show_default=False)],
+    storage: StorageUrl = STORAGE,
+) -> None:
+    """Back up all studies of a storage into one SQLite file; raters can continue meanwhile."""
+    from duelist.study import backup_storage, list_studies
+
+    with report_errors():
+        path = backup_storage(storage, file)
+        say(f"{path}: {len(list_studies(f'sqlite:///{path}', include_archived=True))} studies")
+
+
+def _format_options(options: list[str] | None) -> dict[str, Any]:
+    """Parse KEY=VALUE options of a format; true and false become booleans."""
+    words: dict[str, Any] = {"true": True, "false": False}
+    return {key: words.get(value, value) for key, value in parse_pairs("--option", options).items()}

@@ -1,28 +1,94 @@
-"""`duelist study` for results: raters, win matrix, calibration, history, plots, scorer."""
+"""`duelist study` for results: status, leaderboard, stopping decision, raters, diagnostics, plots and scorer."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from duelist.cli.console import report_errors, say
-from duelist.cli.defaults import STORAGE
-from duelist.cli.study.options import Context, Name, StorageUrl, load_study
+from duelist.cli.defaults import GOALS, STORAGE
+from duelist.cli.study.options import AsJson, By, Category, Context, Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import format_count
+
+if TYPE_CHECKING:
+    from duelist.study.analysis import Leaderboard
 
 Without = Annotated[list[str] | None, typer.Option("--without", help="Exclude this rater's votes; may be repeated.")]
 PLOTS: Final = ("leaderboard", "win-matrix", "history", "calibration", "raters")
 
 
+def status(name: Name, storage: StorageUrl = STORAGE, context: Context = None) -> None:
+    """Show the progress of a study and its raters."""
+    with report_errors():
+        study = load_study(name, storage)
+        arms = study.arms()
+        retired = sum(arm.retired for arm in arms)
+        say(
+            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {format_count(len(arms), 'item')} "
+            f"({retired} retired), {format_count(len(study), 'vote')} in the log"
+        )
+        say(format_count(len(study.pending()), "pending pair"))
+        if len(study) and len(arms) > 1:
+            say(study.progress(context))
+            say(study.recommend(context))
+            say(study.raters())
+
+
+def leaderboard(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    top: Annotated[int | None, typer.Option("--top", "-n", help="Show only the top N items.")] = None,
+    plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
+    category: Category = None,
+    by: By = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show items, or systems, by utility, with intervals, ranks and probabilities of being the best."""
+    with report_errors():
+        selected = {key: value for key, value in (("category", category), ("by", by)) if value is not None}
+        board = load_study(name, storage).leaderboard(context, top=top, **selected)
+        if plot is not None:
+            _draw(board, plot)
+        say(json.dumps(asdict(board)) if as_json else board)
+
+
+def can_stop(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    goal: Annotated[str | None, typer.Option(help=f"Goal, if it differs from the study's: {GOALS}.")] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Top places for the goal rank; default: the study's, else all.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="Error rate.")] = 0.05,
+    tolerance: Annotated[
+        float, typer.Option(help="Accept an item that is worse than the best by at most this much.")
+    ] = 0.0,
+    unit: Annotated[str, typer.Option(help="Unit of the tolerance: utility, or chance (win probability).")] = "utility",
+) -> None:
+    """Decide whether there are enough votes for the study's goal; exit with status 0 if so, else 1."""
+    with report_errors():
+        found = load_study(name, storage).can_stop(
+            context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit
+        )
+        say(found)
+    if not found.done:
+        raise typer.Exit(1)
+
+
 def raters(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Show each rater's votes, speed, side bias and agreement, and outliers."""
+    """Show the votes, speed, side bias and agreement of each rater, and outliers."""
     _say(name, storage, "raters", context, without)
 
 
 def win_matrix(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Show the win matrix: the share of each pair's votes, ties counting half, and how many there are."""
+    """Show the win matrix: the share of wins of each pair (a tie counts half) and its number of votes."""
     _say(name, storage, "win_matrix", context, without)
 
 
@@ -32,24 +98,24 @@ def calibration(name: Name, storage: StorageUrl = STORAGE, context: Context = No
 
 
 def history(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
-    """Show the probability of being best of the leading items, over the votes."""
+    """Show how the probabilities of being the best changed with the votes."""
     _say(name, storage, "history", context, without)
 
 
 def plot(
     name: Name,
-    what: Annotated[str, typer.Argument(help=f"One of {', '.join(PLOTS)}.")],
-    file: Annotated[Path, typer.Argument(help="Output file: .png, .svg, .pdf, ...")],
+    what: Annotated[str, typer.Argument(help=f"One of {', '.join(PLOTS)}.", show_default=False)],
+    file: Annotated[Path, typer.Argument(help="Output file: .png, .svg, .pdf, ...", show_default=False)],
     storage: StorageUrl = STORAGE,
     context: Context = None,
     without: Without = None,
 ) -> None:
-    """Plot results into a file."""
+    """Draw a plot of the results into a file."""
     with report_errors():
         if what not in PLOTS:
             raise InvalidInput(f"{what!r} cannot be plotted.", f"Give one of {', '.join(PLOTS)}.")
         draw = getattr(load_study(name, storage), f"plot_{what.replace('-', '_')}")
-        draw(context, path=file, **_left_out(without))
+        draw(context, path=file, **_selection(without))
         say(f"wrote {file}")
 
 
@@ -60,27 +126,33 @@ def scorer(
     context: Context = None,
     without: Without = None,
 ) -> None:
-    """Write a scorer, which predicts the utility of new items from features."""
+    """Write a scorer, which predicts the utility of new items from their features."""
     with report_errors():
-        found = load_study(name, storage).scorer(context, **_left_out(without))
-        say(f"wrote {found.save(file)}: {found.dim} features, {found.votes:,.0f} votes; `dl.load_scorer` reads it")
+        found = load_study(name, storage).scorer(context, **_selection(without))
+        say(
+            f"wrote {found.save(file)}: {format_count(found.dim, 'feature')}, {found.votes:,.0f} votes; `dl.load_scorer` reads it"
+        )
         if found.columns:
             say(f"it uses these columns, in the units of the file: {', '.join(found.columns)}")
         elif found.feature_note:
             say(f"it takes {found.feature_note}")
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the app."""
-    for command in (raters, calibration, history, plot, scorer):
-        app.command()(command)
-    app.command("win-matrix")(win_matrix)
+def _draw(board: Leaderboard, path: Path) -> None:
+    from duelist.study.analysis import draw_leaderboard
+
+    figure = draw_leaderboard(board)
+    kinds = figure.canvas.get_supported_filetypes()
+    if path.suffix[1:].lower() not in kinds:
+        raise InvalidInput(f"--plot is {path}.", f"Give a name that ends in one of .{', .'.join(kinds)}.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
 
 
-def _say(name: str, storage: str, reading: str, context: str | None, without: list[str] | None) -> None:
+def _say(name: str, storage: str, analysis: str, context: str | None, without: list[str] | None) -> None:
     with report_errors():
-        say(getattr(load_study(name, storage), reading)(context, **_left_out(without)))
+        say(getattr(load_study(name, storage), analysis)(context, **_selection(without)))
 
 
-def _left_out(without: list[str] | None) -> dict[str, Any]:
+def _selection(without: list[str] | None) -> dict[str, Any]:
     return {"without": without} if without else {}

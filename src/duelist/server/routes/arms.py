@@ -55,7 +55,7 @@ async def arms(
                 },
                 "application/x-ndjson": {"schema": {"type": "string", "description": "One arm per line, as JSON."}},
                 "text/csv": {
-                    "schema": {"type": "string", "description": "A table, as `duelist study add-arms` reads it."}
+                    "schema": {"type": "string", "description": "A table, as `duelist study add-items` reads it."}
                 },
             },
         }

@@ -1,4 +1,4 @@
-"""Files of items in the shell: `study create NAME FILE` and `study add-arms` read them alike."""
+"""Files of items in the shell: `study create NAME FILE` and `study add-items` read them alike."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def both_ways(shell, tmp_path, text, *options):
     Path("arms.csv").write_bytes(text if isinstance(text, bytes) else text.encode())
     shell("create", "made", "arms.csv", *options)
     shell("create", "given")
-    shell("add-arms", "given", "arms.csv", *options)
+    shell("add-items", "given", "arms.csv", *options)
     url = f"sqlite:///{tmp_path / 'studies.db'}"
     return load_study("made", url), load_study("given", url)
 
@@ -94,7 +94,7 @@ def test_a_typo_in_a_numeric_column_is_named(tmp_path):
 def test_both_commands_show_how_columns_are_used(shell):
     Path("arms.csv").write_text(HOLE)
     shell("create", "given")
-    for said in (shell("create", "made", "arms.csv"), shell("add-arms", "given", "arms.csv")):
+    for said in (shell("create", "made", "arms.csv"), shell("add-items", "given", "arms.csv")):
         for column, role in (("id", "id"), ("text", "payload"), ("price", "other"), ("length", "feature")):
             assert f"│ {column} │ {role} │" in said
         assert "line 3: 'price' is empty" in said
@@ -114,36 +114,36 @@ def test_later_items_need_the_features_of_the_first(shell, tmp_path):
     made, given = both_ways(shell, tmp_path, "id,x,y\na,1,2\nb,3,5\n")
     Path("more.csv").write_text("id,y,x\nc,7,\nd,8,1\n")
     assert "line 2: 'x' is empty. A feature needs a number for every item" in shell(
-        "add-arms", "made", "more.csv", code=2
+        "add-items", "made", "more.csv", code=2
     )
     Path("narrow.csv").write_text("id,y\nc,7\n")
-    said = shell("add-arms", "made", "narrow.csv", code=2)
+    said = shell("add-items", "made", "narrow.csv", code=2)
     assert (
         "Features are made of the column 'x', and the file has no numbers there. Its columns of numbers are: y" in said
     )
     assert "line 2: 'x' is empty. A feature needs a number for every item" in shell(
-        "add-arms", "given", "more.csv", code=2
+        "add-items", "given", "more.csv", code=2
     )
     assert len(made.arms()) == len(given.arms()) == 2
     Path("none.csv").write_text("id,payload\nc,three\n")
     shell("create", "bare")
-    shell("add-arms", "bare", "none.csv")
-    said = shell("add-arms", "bare", "arms.csv")
+    shell("add-items", "bare", "none.csv")
+    said = shell("add-items", "bare", "arms.csv")
     assert "bare, with no features per item: 2 items added" in said
     assert "Not among the features of this study, and ignored: x, y." in said
     Path("wide.csv").write_text("id,x,y,z\nc,7,1,2\n")
-    said = shell("add-arms", "made", "wide.csv")
+    said = shell("add-items", "made", "wide.csv")
     assert "made, with 2 features per item: 1 item added" in said
     assert "Not among the features of this study, and ignored: z." in said
     shell("create", "empty")
-    assert "ignored" not in shell("add-arms", "empty", "arms.csv")
+    assert "ignored" not in shell("add-items", "empty", "arms.csv")
 
 
 def test_a_column_that_is_not_among_the_features_is_not_called_one(shell, tmp_path):
     both_ways(shell, tmp_path, "id,x\na,1\nb,3\n")
     Path("wide.csv").write_text("id,x,wifi\nc,7,yes\nd,8,no\n")
     for name in ("made", "given"):
-        said = shell("add-arms", name, "wide.csv")
+        said = shell("add-items", name, "wide.csv")
         assert "│ x │ feature │" in said
         assert "│ wifi │ other │" in said
         assert "read as 1 and 0" not in said
@@ -155,7 +155,7 @@ def test_an_item_with_other_features_is_rejected_in_words_of_the_shell(shell):
     Path("one.csv").write_text("id,x\nAstor,1\nRitz,3\n")
     shell("create", "hotels", "one.csv")
     Path("two.csv").write_text("id,x\nAstor,2\n")
-    said = shell("add-arms", "hotels", "two.csv", code=2)
+    said = shell("add-items", "hotels", "two.csv", code=2)
     assert "'Astor' is in this study already, with other features. Give this one another id, or change" in said
     assert "the stored features in Python: `study.update_features(...)`" in said
 
@@ -167,10 +167,10 @@ def test_columns_of_later_files_are_found_by_their_names(shell, tmp_path):
     Path("three.csv").write_text("id,year,pages\ne,1999,300\nf,2001,200\n")
     shell("create", "offers", "--goal", "best")
     for name in ("one.csv", "two.csv", "two.csv"):
-        shell("add-arms", "offers", name)
+        shell("add-items", "offers", name)
     study = load_study("offers", f"sqlite:///{tmp_path / 'studies.db'}")
     assert study.features().tolist() == [[900, 4.5], [120, 3], [450, 4], [80, 5]]
-    refused = shell("add-arms", "offers", "three.csv", code=2)
+    refused = shell("add-items", "offers", "three.csv", code=2)
     assert (
         "made of the column 'price', and the file has no numbers there. Its columns of numbers are: year, pages"
         in refused
@@ -276,7 +276,7 @@ def test_top_is_an_option_of_the_shell(shell, tmp_path):
     Path("arms.csv").write_text("id,text\na,one\nb,two\nc,three\nd,four\n")
     shell("create", "with arms", "arms.csv", "--goal", "rank", "--top", "2")
     shell("create", "empty", "--goal", "rank", "--top", "2")
-    shell("add-arms", "empty", "arms.csv")
+    shell("add-items", "empty", "arms.csv")
     for name in ("with arms", "empty"):
         shell("ask", name, "-r", "ana")
         shell("tell", name, "1", "first", "-r", "ana")
@@ -293,7 +293,7 @@ def test_outliers_are_named_by_their_ids_in_the_study(shell, tmp_path):
     Path("one.csv").write_text("price,weight\n1.1,2\n3.3,4\n5.5,6\n7,7\n9,1\n")
     Path("two.csv").write_text("price,weight\n1.1,2\n3.3,4\n99999,6\n-1,7\n")
     shell("create", "s", "one.csv", "--goal", "best", "--features", "columns")
-    said = shell("add-arms", "s", "two.csv")
+    said = shell("add-items", "s", "two.csv")
     assert "99999 in arm 6" in said
     assert "in arm 3" not in said
-    assert "an outlier" not in shell("add-arms", "s", "two.csv")
+    assert "an outlier" not in shell("add-items", "s", "two.csv")

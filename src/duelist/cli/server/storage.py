@@ -24,4 +24,4 @@ def upgrade(
 
     with report_errors():
         version = upgrade_storage(storage)
-        say(f"{without_password(storage)} is up to date, with schema {version}")
+        say(f"{without_password(storage)} has schema {version}, the newest")

@@ -1,24 +1,23 @@
-"""`duelist reproduce`: the paper's experiments and the frontier."""
+"""`duelist reproduce`: the paper's experiments, and the comparison beyond them (frontier)."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from duelist.cli.console import out, report_errors, say_written
+from duelist.cli.console import report_errors, say_table, say_written
 from duelist.cli.defaults import ENGINE, EXPERIMENTS
-from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
 from duelist.cli.progress import progress_bars
-
-if TYPE_CHECKING:
-    from duelist.research.experiments.reports.findings import Findings
+from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
 
 
 def reproduce(
-    experiments: Annotated[list[str], typer.Argument(help=f"{EXPERIMENTS}, or all (the paper's).")],
+    experiments: Annotated[
+        list[str],
+        typer.Argument(help=f"{EXPERIMENTS}, or all for those of the paper.", show_default=False),
+    ],
     folder: Annotated[
         Path, typer.Option("--out", "-o", help="Output folder for figures, tables and the report.")
     ] = Path("out/figures"),
@@ -27,7 +26,7 @@ def reproduce(
     scheduler: SchedulerOption = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,
 ) -> None:
-    """Run the paper's experiments: figures, tables, and a verdict on every claim."""
+    """Run the paper's experiments: draw figures, write tables, and check every claim."""
     from duelist.research.experiments.programs import write_text
     from duelist.research.paper.report import markdown_report
     from duelist.research.paper.reproduce import reproduce as run
@@ -35,14 +34,8 @@ def reproduce(
     with report_errors():
         with begun_engine(engine, workers, scheduler) as begun, progress_bars() as report:
             outcomes = run(experiments, folder, report, begun)
-        out.print(_verdicts(outcomes))
+        rows = [(c.claim, c.setting, c.figure, c.verdict) for outcome in outcomes for c in outcome.claims]
+        say_table(("claim", "setting", "finding", "does it hold?"), rows, "Claims")
         if docs is not None:
             write_text(docs, markdown_report(outcomes))
         say_written((docs, folder / "report.html"))
-
-
-def _verdicts(outcomes: list[Findings]) -> Table:
-    table = Table("claim", "setting", "finding", "verdict", title="What holds", title_justify="left")
-    for claim in (c for o in outcomes for c in o.claims):
-        table.add_row(claim.claim, claim.setting, claim.figure, claim.verdict)
-    return table

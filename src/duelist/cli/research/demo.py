@@ -20,7 +20,7 @@ def demo(
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = DEMO_RUNS,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Random seed.")] = 0,
 ) -> None:
-    """Run the paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, next to LocalPairUCB."""
+    """Repeat the paper's main comparison: VACDB, MaxInP, MaxPairUCB and CoLSTIM on 32 arms, and LocalPairUCB."""
     from duelist.core.figures import check_matplotlib
     from duelist.research.demo import DIM, demo_policies, run_demo
 
@@ -29,7 +29,7 @@ def demo(
         names = ", ".join(type(policy).__name__ for policy in demo_policies(horizon))
         say(
             f"{names}: {runs} runs of {horizon} rounds, {2**DIM} arms in {DIM} dimensions, random unit theta*, "
-            f"logistic link, seed {seed}; every policy with its default settings."
+            f"logistic link, seed {seed}; all policies have their default settings."
         )
         with progress_bars() as report:
             result, written = run_demo(folder, horizon, runs, seed=seed, progress=report)

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from duelist.cli.console import err, out, report_errors, say
+from duelist.cli.console import log, report_errors, say, say_table
 from duelist.cli.defaults import ENGINE
-from duelist.cli.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
 from duelist.cli.progress import progress_bars_or_lines
+from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
+from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from duelist.research.experiments import Engine, Results
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def run(
-    experiment: Annotated[Path, typer.Argument(help="The TOML file that declares the experiment.")],
+    experiment: Annotated[Path, typer.Argument(help="The TOML file that declares the experiment.", show_default=False)],
     folder: Annotated[
         Path | None, typer.Option("--out", "-o", help="The results folder; default: results/NAME.")
     ] = None,
@@ -29,7 +29,7 @@ def run(
     scheduler: SchedulerOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and the expected time only.")] = False,
     recompute: Annotated[
-        bool, typer.Option("--recompute", help="Recompute everything if the results were made by other code.")
+        bool, typer.Option("--recompute", help="Recompute all results if the code has changed since.")
     ] = False,
 ) -> None:
     """Run an experiment declared in a TOML file. Run the same command again to resume."""
@@ -38,7 +38,7 @@ def run(
 
     with report_errors():
         if not experiment.exists():
-            raise FileNotFoundError(f"There is no file {experiment}. Give the TOML file of an experiment.")
+            raise InvalidInput(f"There is no file {experiment}.", "Give the TOML file of an experiment.")
         declared = Experiment.from_toml(experiment)
         folder = folder or Path("results") / declared.name
         if dry_run:
@@ -54,14 +54,12 @@ def run(
 
 
 def _show_plan(expected: Forecast, engine: Engine, remote: bool) -> None:
-    table = Table("environment", "policy", "cells", "finished", title="Plan", title_justify="left")
-    for line in expected.lines:
-        table.add_row(line.environment, line.policy, str(line.cells), str(line.finished))
-    out.print(table)
+    rows = [(line.environment, line.policy, line.cells, line.finished) for line in expected.lines]
+    say_table(("environment", "policy", "cells", "finished"), rows, "Plan")
     say(f"{expected.finished} of {expected.cells} cells are finished, {expected.cells - expected.finished} are left")
     if expected.finished == expected.cells:
         return
-    # Only an external scheduler has to be asked for its number of workers.
+    # Only an external scheduler knows its number of workers.
     with engine if remote else nullcontext():
         say(expected.sentence(engine))
 
@@ -72,14 +70,12 @@ def _show_end(results: Results) -> None:
     )
     for failed in results.failures[:20]:
         settings = failed["settings"]
-        told = f"{settings['policy']} {settings['settings']} in {settings['environment']}, seed {settings['seed']}, "
-        told += f"runs from {settings['first_run']}"
-        err.print(f"failed: {told}: {failed['error']}", highlight=False, markup=False, soft_wrap=True)
+        log(
+            f"failed: {settings['policy']} {settings['settings']} in {settings['environment']}, seed {settings['seed']}, "
+            f"runs from {settings['first_run']}: {failed['error']}"
+        )
     if results.failures:
-        err.print(
+        log(
             f"{len(results.failures)} cells failed; tracebacks are in {results.folder / 'failed'}; "
-            "the same command tries them again",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
+            "run the same command to try them again"
         )

@@ -10,7 +10,7 @@ import typer
 from duelist.cli.console import report_errors, say, say_written
 from duelist.cli.defaults import GOALS
 from duelist.cli.progress import progress_bars
-from duelist.cli.tune import TUNED_FOLDER
+from duelist.cli.research.tune import TUNED_FOLDER
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -21,31 +21,34 @@ if TYPE_CHECKING:
 
 def simulate(
     policies: Annotated[
-        list[str] | None, typer.Argument(help="NAME, NAME:key=value,..., MODULE:CLASS or @TUNED for each policy.")
+        list[str] | None,
+        typer.Argument(help="Policies: NAME, NAME:key=value,..., MODULE:CLASS, or @NAME from `duelist tune`."),
     ] = None,
     environment: Annotated[
-        str, typer.Option("--environment", "-e", help="NAME:key=value,... as in Hypercube:dim=5,scale=2.")
+        str, typer.Option("--environment", "-e", help="NAME or NAME:key=value,..., such as Hypercube:dim=5,scale=2.")
     ] = "Hypercube:dim=5",
     horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds per run.")] = 4000,
     runs: Annotated[int, typer.Option("--runs", "-r", help="Independent runs.")] = 128,
     seed: Annotated[int, typer.Option("--seed", "-s", help="Random seed.")] = 0,
     goal: Annotated[
         list[str] | None,
-        typer.Option("--goal", "-g", help=f"Also the policy recommended for a goal: {GOALS}."),
+        typer.Option("--goal", "-g", help=f"Add the policy recommended for a goal: {GOALS}."),
     ] = None,
     top: Annotated[int | None, typer.Option(help="For the goal rank: how many top places matter.")] = None,
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     save: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Save all runs (.npz); policies already in it are skipped."),
+        typer.Option(
+            "--out", "-o", help="Save the runs to this .npz file; policies that are already in it are skipped."
+        ),
     ] = None,
     plot: Annotated[Path | None, typer.Option("--plot", "-p", help="Plot regret to this file.")] = None,
 ) -> None:
-    """Simulate policies in the same worlds, and compare their regret or how well they serve a goal.
+    """Simulate policies in the same environment and compare their regret, or how well they serve a goal.
 
-    With the goals best, rank and learn, every round compares two different arms, as when asking people. The goal
-    serve follows the published rules, under which an arm may meet itself. With both, everything is played twice, and
-    --out saves the first.
+    For the goals best, rank and learn, every round compares two different arms, as a study does. For the goal serve, and
+    without a goal, an arm may be compared with itself, as in the papers. If you give both kinds of goals, everything is
+    simulated twice, and --out saves the first simulation.
     """
     from duelist.core.figures import check_matplotlib
     from duelist.simulation.environments.registry import make_environment
@@ -59,19 +62,19 @@ def simulate(
             check_matplotlib()
         world = make_environment(environment)
         goals = list(dict.fromkeys(goal or []))
-        specs = [*(policies or []), *(_for_goal(each, top) for each in goals)]
+        texts = [*(policies or []), *(_for_goal(each, top) for each in goals)]
         _check_top(top, goals)
-        judged = [each for each in goals if each != "serve"]
-        for each in judged:
+        evaluated = [each for each in goals if each != "serve"]
+        for each in evaluated:
             check_goal(world, each)
             check_duels_fit(runs, horizon)
-        chosen = {spec: _policy(spec, horizon) for spec in specs}
-        done = _played(chosen, world, horizon, runs, seed, save, bool(judged))
+        chosen = {text: _policy(text, horizon) for text in texts}
+        done = _played(chosen, world, horizon, runs, seed, save, bool(evaluated))
         say(world)
-        for each in judged:
+        for each in evaluated:
             say(evaluate(done, world, each, top if each == "rank" else None))
-        served = done if not judged else None
-        if judged and "serve" in goals:
+        served = done if not evaluated else None
+        if evaluated and "serve" in goals:
             served = _played(chosen, world, horizon, runs, seed, None, False)
         if served is not None:
             say(served.summary(kind))
@@ -101,10 +104,10 @@ def _played(
     if save is not None:
         save.parent.mkdir(parents=True, exist_ok=True)
     with progress_bars() as report:
-        for spec, policy in policies.items():
-            if done is not None and done.settings["policies"].get(spec) == describe_player(policy, distinct):
+        for text, policy in policies.items():
+            if done is not None and done.settings["policies"].get(text) == describe_player(policy, distinct):
                 continue
-            new = play({spec: policy}, world, horizon, runs, seed, distinct=distinct, progress=report)
+            new = play({text: policy}, world, horizon, runs, seed, distinct=distinct, progress=report)
             done = new if done is None else done.merge(new)
             if save is not None:
                 done.save(save)
@@ -125,15 +128,15 @@ def _check_top(top: int | None, goals: list[str]) -> None:
         raise InvalidInput(f"top is {top}, but only the goal 'rank' has places.", "Add --goal rank.", field="top")
 
 
-def _policy(spec: str, horizon: int) -> Policy:
-    """Return the policy that a specification names; @NAME is one that `tune` has saved."""
-    if not spec.startswith("@"):
+def _policy(text: str, horizon: int) -> Policy:
+    """Return the policy that a text describes; @NAME is one that `tune` has saved."""
+    if not text.startswith("@"):
         from duelist.policies import make_policy
 
-        return make_policy(spec, horizon=horizon)
+        return make_policy(text, horizon=horizon)
     from duelist.research.experiments.tuning import Tuned
 
-    path = TUNED_FOLDER / f"{spec[1:]}.json"
+    path = TUNED_FOLDER / f"{text[1:]}.json"
     if not path.exists():
-        raise InvalidInput(f"No tuned policy {spec[1:]!r} in {TUNED_FOLDER}.", "Make it with `duelist tune`.")
+        raise InvalidInput(f"No tuned policy {text[1:]!r} in {TUNED_FOLDER}.", "Make it with `duelist tune`.")
     return Tuned.load(path).make(horizon)

@@ -11,13 +11,13 @@ from duelist.cli.console import report_errors, say, say_written
 
 
 def report(
-    folder: Annotated[Path, typer.Argument(help="The results folder of an experiment.")],
+    folder: Annotated[Path, typer.Argument(help="The results folder of an experiment.", show_default=False)],
     kind: Annotated[str, typer.Option(help="Regret to report: average, weak or strong.")] = "average",
     reference: Annotated[
         str | None, typer.Option("--reference", help="Label of the policy to compare with; default: the first.")
     ] = None,
 ) -> None:
-    """Report an experiment, finished or not: tables, paired comparisons, plots, and a page with all of them."""
+    """Report an experiment, finished or not: print tables and comparisons, and write a page with plots."""
     from duelist.research.experiments import Results
     from duelist.research.experiments.comparison import format_summaries
     from duelist.research.experiments.reports.results_report import write_page

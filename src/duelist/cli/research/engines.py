@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from duelist.cli.console import err
+from duelist.cli.console import log
 from duelist.cli.defaults import ENGINES
 from duelist.core.errors import InvalidInput
 
@@ -22,7 +22,9 @@ WorkersOption = Annotated[
 ]
 SchedulerOption = Annotated[
     str | None,
-    typer.Option("--scheduler", help="Use the Dask cluster of this scheduler: its address, or its scheduler file."),
+    typer.Option(
+        "--scheduler", help="Use the Dask cluster of this scheduler, given by its address or its scheduler file."
+    ),
 ]
 
 
@@ -34,7 +36,7 @@ def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> En
     if scheduler is not None:
         if workers is not None:
             raise InvalidInput(
-                f"--workers {workers} does not apply to --scheduler, which has its own workers.",
+                f"--workers is {workers}, but the cluster of --scheduler has its own workers.",
                 "Give only one of them.",
             )
         return Cluster(scheduler)
@@ -42,7 +44,7 @@ def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> En
         raise InvalidInput(f"--engine is {engine!r}.", f"Choose one of {ENGINES}.")
     if engine == "process" and workers is not None:
         raise InvalidInput(
-            f"--workers is {workers}, but the engine is this process.", "Add --engine processes or --engine dask."
+            f"--workers is {workers}, but the engine runs in this process.", "Add --engine processes or --engine dask."
         )
     return KNOWN[engine](workers)
 
@@ -54,5 +56,5 @@ def begun_engine(engine: str, workers: int | None, scheduler: str | None) -> Ite
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with chosen_engine(engine, workers, scheduler) as begun:
         if engine != "process" or scheduler is not None:
-            err.print(f"running on {begun.about}", highlight=False, markup=False, soft_wrap=True)
+            log(f"running on {begun.about}")
         yield begun

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.table import Table
 
-from duelist.cli.console import out, report_errors, say
+from duelist.cli.console import report_errors, say, say_table
 from duelist.cli.defaults import TUNING_RUNS, TUNING_SEED
 from duelist.cli.progress import progress_bars
 
@@ -19,19 +18,22 @@ TUNED_FOLDER: Final = Path("out/tuned")
 
 
 def tune(
-    policy: Annotated[str, typer.Argument(help="Policy: NAME or NAME:key=value,...")],
+    policy: Annotated[str, typer.Argument(help="NAME or NAME:key=value,...", show_default=False)],
     environment: Annotated[
-        list[str] | None, typer.Option("--environment", "-e", help="NAME:key=value,...; give several to tune over all.")
+        list[str] | None,
+        typer.Option("--environment", "-e", help="NAME or NAME:key=value,...; may be repeated to tune over several."),
     ] = None,
     horizon: Annotated[int, typer.Option("--horizon", "-t", help="Rounds per run.")] = 4000,
     runs: Annotated[
-        int, typer.Option("--runs", "-r", help="Runs per first-round trial; finals have four times as many.")
+        int, typer.Option("--runs", "-r", help="Runs per trial of the first round; finals have four times as many.")
     ] = TUNING_RUNS,
-    seed: Annotated[int, typer.Option("--seed", "-s", help="Seed for tuning; compare on other seeds.")] = TUNING_SEED,
+    seed: Annotated[
+        int, typer.Option("--seed", "-s", help="Seed for tuning; compare policies on other seeds.")
+    ] = TUNING_SEED,
     name: Annotated[str | None, typer.Option("--name", "-n", help="Name of the result; default: the policy's.")] = None,
     folder: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = TUNED_FOLDER,
 ) -> None:
-    """Tune the radius scale and ridge of a policy, with the same trials for every policy, on tuning seeds."""
+    """Tune the radius scale and the ridge of a policy. Every policy gets the same number of trials."""
     from duelist.policies import builtin_policy
     from duelist.research.experiments import tuning
     from duelist.research.experiments.lab import Lab
@@ -45,15 +47,12 @@ def tune(
         with progress_bars() as report:
             lab = Lab(folder / "cache", report)
             found = tuning.tune(lab, kind, worlds, horizon, seed=seed, first_runs=runs, **told)
-        out.print(_finals(found, tuning.FINALISTS))
+        _show_finals(found, tuning.FINALISTS)
         path = found.save(folder / f"{name or kind}.json")
-        say(f"wrote {path}; use it as @{name or kind}, as in: duelist simulate @{name or kind}")
+        say(f"wrote {path}; use it with `duelist simulate @{name or kind}`")
 
 
-def _finals(found: Tuned, finalists: int) -> Table:
-    table = Table(
-        "scale", "ridge", "mean regret", "sd", "runs", title=f"Finals of {found.policy}", title_justify="left"
-    )
-    for trial in sorted(found.trials[-finalists:], key=lambda t: t.mean):
-        table.add_row(f"{trial.scale:g}", f"{trial.ridge:g}", f"{trial.mean:.1f}", f"{trial.sd:.1f}", str(trial.runs))
-    return table
+def _show_finals(found: Tuned, finalists: int) -> None:
+    finals = sorted(found.trials[-finalists:], key=lambda trial: trial.mean)
+    rows = [(f"{t.scale:g}", f"{t.ridge:g}", f"{t.mean:.1f}", f"{t.sd:.1f}", t.runs) for t in finals]
+    say_table(("scale", "ridge", "mean regret", "sd", "runs"), rows, f"Finals of {found.policy}")

@@ -1,0 +1,1 @@
+"""Commands for research: simulations, tuning, experiments, and the paper's figures."""

@@ -1,0 +1,69 @@
+"""Previews of files in the shell: what an import would add, and how it uses the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from duelist.cli.console import say, say_table
+from duelist.core.errors import InvalidInput
+from duelist.core.tables import format_count
+
+if TYPE_CHECKING:
+    from duelist.study import ItemPlan, VotePlan
+    from duelist.study.imports import Note
+    from duelist.study.imports.items.column_mapping import FileColumn
+
+_SHOWN = 5
+
+
+def show_items(plan: ItemPlan) -> None:
+    """Show what a plan would import: its columns, its first items, its notes."""
+    show_columns(plan.columns)
+    for item in plan.items[:_SHOWN]:
+        where = f" in {item.context}" if item.context else ""
+        say(f"  {item.id}{where}: {str(item.payload)[:100]}")
+    if len(plan.items) > _SHOWN:
+        say(f"  ... and {len(plan.items) - _SHOWN} more")
+    show_notes(plan.notes)
+
+
+def show_votes(plan: VotePlan) -> None:
+    """Show the format of a plan, how many votes it has, and the first of them."""
+    found: dict[str, Any] = plan.preview()
+    say(
+        f"{plan.path}, as {plan.format}: {format_count(found['votes'], 'vote')} on {format_count(found['items'], 'item')}"
+    )
+    for vote in found["examples"][:_SHOWN]:
+        rater = f", by {vote['rater']}" if vote["rater"] else ""
+        say(f"  {vote['first']} against {vote['second']}: {vote['outcome']}{rater}")
+
+
+def expand_folders(files: list[Path]) -> list[Path]:
+    """Return the files, with folders replaced by the files in them."""
+    found: list[Path] = []
+    for path in files:
+        if path.is_dir():
+            inside = sorted(each for each in path.iterdir() if each.is_file() and not each.name.startswith("."))
+            if not inside:
+                raise InvalidInput(
+                    f"The folder {path} has no files.", "Give one with media files, or a table of items."
+                )
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def show_columns(columns: Iterable[FileColumn]) -> None:
+    """Show how the columns of a file are used."""
+    rows = [(column.name, column.role, " | ".join(column.examples)) for column in columns]
+    if rows:
+        say_table(("column", "used as", "examples"), rows)
+
+
+def show_notes(notes: Iterable[Note]) -> None:
+    """Show notes on how a file was read."""
+    for note in notes:
+        say(str(note))
