@@ -5,7 +5,7 @@
     study.tell(duel, "first", rater="ana")
     study.leaderboard()
 
-With a rater's token, `rater` may be left out, and duels have the payloads of arms but not their ids.
+With a rater's token, `rater` is optional, and duels have the payloads of arms but not their ids.
 """
 
 # ruff: noqa: D102 - `Study` documents the methods
@@ -15,22 +15,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Never, Self, TypeVar, overload
+from typing import Any, Final, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist.core.arrays import Floats
-from duelist.core.errors import InvalidInput, NotOnRemoteStudy
+from duelist.core.errors import InvalidInput
 from duelist.core.serialization import from_plain
-from duelist.model.scorer import Scorer
 from duelist.policies import Policy
-from duelist.study import analysis
 from duelist.study.administration.lifecycle import UNCHANGED, changed_limits
 from duelist.study.administration.raters import Erasure
-from duelist.study.analysis.goal_stopping import CanStop
-from duelist.study.analysis.plots.study_plots import StudyPlots
-from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.asking.explain import Explanation
 from duelist.study.formats import ExportReport, default_format
 from duelist.study.imports import ItemPlan, VotePlan
@@ -49,22 +44,18 @@ from duelist.study.records import (
     StudyState,
     Vote,
 )
-from duelist.study.remote.http_client import HttpClient, as_json
+from duelist.study.remote.analysis import RemoteAnalysis
+from duelist.study.remote.base import without_none
+from duelist.study.remote.http_client import as_json
+from duelist.study.remote.responses import duel_from, listed_duel_from, vote_from
 from duelist.study.storage import MediaRow
 from duelist.study.validation import checked_duel_id, checked_outcome
 
 _PAGE: Final = 1000
-_ALL: Final = 100_000
-Result = TypeVar("Result")
 
 
-class RemoteStudy(StudyPlots):
+class RemoteStudy(RemoteAnalysis):
     """A study on a server, see `load_study`; every call is one request, which may be repeated."""
-
-    def __init__(self, client: HttpClient, study_id: int) -> None:
-        self._client = client
-        self._root = f"/studies/{study_id}"
-        self._id = study_id
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self._client.address!r}, id={self._id})"
@@ -210,8 +201,8 @@ class RemoteStudy(StudyPlots):
         context: str | None = None,
         in_progress: Sequence[StudyDuel | int] = (),
     ) -> StudyDuel:
-        body = _without_none({"rater": rater, "candidates": candidates, "context": context})
-        return _duel(self._post("/ask", {**body, "in_progress": [checked_duel_id(duel) for duel in in_progress]}))
+        body = without_none({"rater": rater, "candidates": candidates, "context": context})
+        return duel_from(self._post("/ask", {**body, "in_progress": [checked_duel_id(duel) for duel in in_progress]}))
 
     def tell(
         self,
@@ -251,15 +242,15 @@ class RemoteStudy(StudyPlots):
         reason: str | None,
     ) -> list[Vote]:
         optional = {"rater": rater, "response_seconds": response_seconds, "reason": reason, **outcomes}
-        body = {"duel": checked_duel_id(duel), "revise": revise, "source": str(source), **_without_none(optional)}
-        return [_vote(vote) for vote in self._post("/votes", body)["votes"]]
+        body = {"duel": checked_duel_id(duel), "revise": revise, "source": str(source), **without_none(optional)}
+        return [vote_from(vote) for vote in self._post("/votes", body)["votes"]]
 
     def undo(self, duel: StudyDuel | int, rater: str | None = None, criterion: str | None = None) -> Vote:
-        body = {"duel": checked_duel_id(duel), **_without_none({"rater": rater, "criterion": criterion})}
-        return _vote(self._post("/undo", body)["votes"][0])
+        body = {"duel": checked_duel_id(duel), **without_none({"rater": rater, "criterion": criterion})}
+        return vote_from(self._post("/undo", body)["votes"][0])
 
     def release(self, duel: StudyDuel | int, rater: str | None = None) -> None:
-        self._post("/release", {"duel": checked_duel_id(duel), **_without_none({"rater": rater})})
+        self._post("/release", {"duel": checked_duel_id(duel), **without_none({"rater": rater})})
 
     # -- the log -------------------------------------------------------------------------
 
@@ -296,7 +287,7 @@ class RemoteStudy(StudyPlots):
             "kind": kind,
         }
         found = self._get("/log", before=before, limit=limit, **filters)
-        return LogPage([_vote(vote) for vote in found["votes"]], found["next"], found["total"])
+        return LogPage([vote_from(vote) for vote in found["votes"]], found["next"], found["total"])
 
     def pending(self) -> list[StudyDuel]:
         return self.queue().pending
@@ -304,75 +295,11 @@ class RemoteStudy(StudyPlots):
     def queue(self) -> Queue:
         """Return pending and expired duels; their arms have ids only."""
         found = self._get("/queue")
-        pending, expired = ([_listed_duel(duel) for duel in found[name]] for name in ("pending", "expired"))
+        pending, expired = ([listed_duel_from(duel) for duel in found[name]] for name in ("pending", "expired"))
         return Queue(pending, expired, found["returned"], found["late"])
 
     def explain(self, duel: StudyDuel | int) -> Explanation:
         return self._read(Explanation, f"/duels/{checked_duel_id(duel)}/explanation")
-
-    # -- analyses ------------------------------------------------------------------------
-
-    def leaderboard(
-        self, context: str | None = None, *, top: int | None = None, **options: Any
-    ) -> analysis.Leaderboard:
-        return self._read(analysis.Leaderboard, "/leaderboard", context=context, top=top, **options)
-
-    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
-        found = self._get("/recommend", context=context, delta=delta, **options)
-        interval, given = found["interval"], found["tolerance_given"]
-        return StudyRecommendation(
-            best=found["best"],
-            probability=found["probability"],
-            interval=(interval[0], interval[1]),
-            candidates=tuple(found["candidates"]),
-            delta=found["delta"],
-            identical=tuple(found["identical"]),
-            tolerance=found["tolerance"],
-            votes_expected=found["votes_expected"],
-            advice=found["advice"],
-            tied=tuple(found["tied"]),
-            tolerance_given=given and (given[0], given[1]),
-        )
-
-    def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
-        return self._read(analysis.Progress, "/progress", context=context, delta=delta, **options)
-
-    def can_stop(self, context: str | None = None, **options: Any) -> CanStop:
-        found = self._get("/can-stop", context=context, **options)
-        return from_plain(CanStop, {**found, "statement": found["reason"]})
-
-    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
-        """Return wins by pair, with arms in the order of their rank."""
-        found = self._get("/win-matrix", context=context, **options)
-        wins, ties, both_bad = (np.zeros((len(found["arms"]),) * 2, np.int64) for _ in range(3))
-        for i, j, won, lost, tied, bad in found["cells"]:
-            wins[i, j], wins[j, i] = won, lost
-            ties[i, j] = ties[j, i] = tied
-            both_bad[i, j] = both_bad[j, i] = bad
-        return analysis.WinMatrix(tuple(found["arms"]), wins, ties, both_bad)
-
-    def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances:
-        """Return win probabilities by pair, with arms in the order of their rank."""
-        return self._read(analysis.WinChances, "/win-chances", context=context, **{"top": _ALL, **options})
-
-    def history(self, context: str | None = None, **options: Any) -> analysis.History:
-        """Return probabilities of being the best over time, with the best arm first."""
-        found = self._get("/history", context=context, **{"top": _ALL, **options})
-        chances = np.array([series["chance"] for series in found["series"]], np.float64)
-        arms = tuple(series["arm"] for series in found["series"])
-        return analysis.History(arms, np.array(found["votes"], np.int64), chances.T)
-
-    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
-        return self._read(analysis.Calibration, "/calibration", context=context, **options)
-
-    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
-        return self._read(analysis.Raters, "/raters", context=context, **options)
-
-    def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate:
-        return self._read(analysis.RegretEstimate, "/regret", context=context, **options)
-
-    def scorer(self, context: str | None = None, **options: Any) -> Scorer:
-        self._not_available("scorer")
 
     # -- raters --------------------------------------------------------------------------
 
@@ -452,64 +379,10 @@ class RemoteStudy(StudyPlots):
         if options:
             self._not_available(f"import_votes({min(options)}=...)")
         source = Path(path)
-        params = _without_none({"format": format, "filename": source.name, "skip_duplicates": skip_duplicates})
+        params = without_none({"format": format, "filename": source.name, "skip_duplicates": skip_duplicates})
         found = self._client.call("POST", f"{self._root}/import", params=params, content=source.read_bytes())
         return from_plain(VoteImportReport, found)
 
     def save(self, path: str | Path) -> Path:
         self._client.download(f"{self._root}/archive", Path(path))
         return Path(path)
-
-    # -- requests ------------------------------------------------------------------------
-
-    def _not_available(self, what: str) -> Never:
-        raise NotOnRemoteStudy(
-            f"`{what}` is not available for a study on a server.",
-            "Load the study from its storage, on the machine that runs the server.",
-        )
-
-    def _summary(self) -> Any:
-        return self._client.call("GET", self._root)
-
-    def _patch(self, **body: Any) -> Any:
-        return self._client.call("PATCH", self._root, json=body)
-
-    def _get(self, path: str, **params: Any) -> Any:
-        return self._client.call("GET", self._root + path, params=_without_none(params))
-
-    def _post(self, path: str, body: Mapping[str, Any]) -> Any:
-        return self._client.call("POST", self._root + path, json=body)
-
-    def _read(self, kind: type[Result], path: str, **params: Any) -> Result:
-        return from_plain(kind, self._get(path, **params))
-
-
-def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _duel(body: dict[str, Any]) -> StudyDuel:
-    """Return the duel of a response, where the prompt and the payloads are content to show."""
-    sides = {side: _arm(body[side]) for side in ("first", "second")}
-    prompt = body.get("prompt_payload", body["prompt"])
-    rest = {name: value for name, value in body.items() if name not in (*sides, "prompt", "prompt_payload")}
-    blank = {"number": 0, "id": ""}
-    duel = from_plain(StudyDuel, {**rest, "first": blank, "second": blank})
-    return StudyDuel(**{**{name: getattr(duel, name) for name in StudyDuel.__slots__}, **sides, "prompt": prompt})
-
-
-def _arm(side: dict[str, Any]) -> Arm:
-    """Return the arm of one side; raters receive only its content."""
-    return from_plain(Arm, side) if "id" in side else Arm(0, "", side["content"])
-
-
-def _listed_duel(body: dict[str, Any]) -> StudyDuel:
-    """Return a duel of the queue, which has only the ids of its arms."""
-    arms = {side: {"number": 0, "id": body[side]} for side in ("first", "second")}
-    return from_plain(StudyDuel, {**body, **arms, "id": body["duel"]})
-
-
-def _vote(body: dict[str, Any]) -> Vote:
-    """Return the vote of a response; raters receive only some of its fields."""
-    missing = {"rater": None, "voted_at": None, "first": "", "second": ""}
-    return from_plain(Vote, {**missing, **body})
