@@ -58,7 +58,7 @@ def test_the_fit_is_that_of_its_twin(name, utility, dense, monkeypatch):
         monkeypatch.setattr(loss_module, "DENSE_STEPS", 1)
     items, outcomes = drawn(name)
     model = Utility(blocks(9)[utility])
-    found = fit(Votes(*vote_rows(items, outcomes, ANSWERS[name])), model, ANSWERS[name])
+    found = fit(Votes(9, *vote_rows(items, outcomes, ANSWERS[name])), model, ANSWERS[name])
     design = model.values(np.eye(model.width))
     twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes)
     width = model.width
@@ -80,7 +80,7 @@ def test_side_and_covariates_are_those_of_the_twin(name):
     length = np.random.default_rng(3).normal(size=(len(items), 2))
     counts = np.eye(len(ANSWERS[name].outcomes))[outcomes]
     model = Utility(blocks(9)["arms"])
-    found = fit(Votes(items, counts, length), model, ANSWERS[name], Rater(side=True), covariate_precision=0.3)
+    found = fit(Votes(9, items, counts, length), model, ANSWERS[name], Rater(side=True), covariate_precision=0.3)
     design, x = np.eye(9), np.column_stack([np.ones(len(items)), length])
     twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes, x, 0.3)
     np.testing.assert_allclose(found.fitted.beta, twin.parameters[:9], atol=1e-8)
@@ -95,7 +95,7 @@ def test_a_side_and_a_style_are_found():
     items = np.stack([rng.permutation(12)[:2] for _ in range(n)])
     style = rng.normal(size=(n, 1))
     outcomes = draw_outcomes(PAIR, utilities[items], np.zeros(0), rng, 0.4 + 0.8 * style[:, 0])
-    found = fit(Votes(items, np.eye(2)[outcomes], style), Utility((arm_effects(12),)), PAIR, Rater(side=True))
+    found = fit(Votes(12, items, np.eye(2)[outcomes], style), Utility((arm_effects(12),)), PAIR, Rater(side=True))
     assert np.abs(found.fitted.covariates - [0.4, 0.8]).max() < 0.12
     assert np.abs(found.mean - (utilities - utilities.mean())).max() < 0.15
 
@@ -107,7 +107,7 @@ def test_the_acceptable_level_is_found():
     utilities -= utilities.mean()
     items = np.stack([rng.permutation(8)[:2] for _ in range(20_000)])
     outcomes = draw_outcomes(PAIR_WITH_LEVEL, utilities[items], np.array([-0.3, 0.7, -0.5]), rng)
-    found = fit(Votes(*vote_rows(items, outcomes, PAIR_WITH_LEVEL)), Utility((arm_effects(8),)), PAIR_WITH_LEVEL)
+    found = fit(Votes(8, *vote_rows(items, outcomes, PAIR_WITH_LEVEL)), Utility((arm_effects(8),)), PAIR_WITH_LEVEL)
     assert abs(found.level - 0.7) < 0.1
     assert np.abs(found.mean - utilities).max() < 0.12
 
@@ -118,7 +118,7 @@ def test_a_linked_pair_is_the_estimator_of_the_policies(link):
     x = rng.normal(size=(10, 3))
     items, outcomes = drawn("pair", 10)
     block = feature_block(x, 10, 0.8)
-    found = fit(Votes(*vote_rows(items, outcomes, PAIR)), Utility((block,)), LinkedPair(link))
+    found = fit(Votes(10, *vote_rows(items, outcomes, PAIR)), Utility((block,)), LinkedPair(link))
     design = np.asarray(block.design)
     z = design[items[:, 0]] - design[items[:, 1]]
     np.testing.assert_allclose(found.fitted.beta, fit_mle(z, outcomes == 0, ridge=0.8, link=link).theta, atol=1e-8)
@@ -145,7 +145,7 @@ def test_precisions_are_estimated_by_block():
     utilities = 2.0 * block.design @ rng.normal(size=8) + 0.5 * rng.normal(size=n)
     items = np.stack([rng.permutation(n)[:2] for _ in range(20_000)])
     outcomes = draw_outcomes(PAIR, utilities[items], np.zeros(0), rng)
-    found = fit(Votes(*vote_rows(items, outcomes, PAIR)), Utility((block, arm_effects(n, None))))
+    found = fit(Votes(n, *vote_rows(items, outcomes, PAIR)), Utility((block, arm_effects(n, None))))
     assert 1.0 < 1.0 / found.precisions["features"] < 10.0
     assert 0.15 < 1.0 / found.precisions["arm effects"] < 0.5
 
@@ -153,7 +153,7 @@ def test_precisions_are_estimated_by_block():
 def test_a_sketch_of_the_covariance_has_its_size(monkeypatch):
     """By 256 draws: standard deviations are right to 15 %, more than three of their standard errors (1/sqrt(512))."""
     items, outcomes = drawn("ties", votes=400)
-    votes = Votes(*vote_rows(items, outcomes, PAIR_WITH_TIES))
+    votes = Votes(9, *vote_rows(items, outcomes, PAIR_WITH_TIES))
     model = Utility(blocks(9)["mixed"])
     whole = fit(votes, model, PAIR_WITH_TIES)
     monkeypatch.setattr(loss_module, "DENSE_STEPS", 3)
@@ -170,7 +170,7 @@ def test_systems_are_compared_by_their_means_over_prompts():
     items = np.stack([first, (first + 6 * rng.integers(1, 4, size=300)) % 24], axis=1)
     assert (prompt[items[:, 0]] == prompt[items[:, 1]]).all()
     outcomes = draw_outcomes(PAIR, (0.5 * system)[items], np.zeros(0), rng)
-    found = fit(Votes(*vote_rows(items, outcomes, PAIR)), model)
+    found = fit(Votes(24, *vote_rows(items, outcomes, PAIR)), model)
     means = found.combined(np.eye(4)[system].T / 6)
     one, other = np.triu_indices(4, 1)
     weights = (np.eye(4)[one] - np.eye(4)[other])[:, system] / 6
@@ -184,14 +184,14 @@ def test_systems_are_compared_by_their_means_over_prompts():
 
 def test_order_and_start_change_nothing():
     items, outcomes = drawn("ties")
-    votes = Votes(*vote_rows(items, outcomes, PAIR_WITH_TIES))
+    votes = Votes(9, *vote_rows(items, outcomes, PAIR_WITH_TIES))
     model = Utility((arm_effects(9),))
     once = fit(votes, model, PAIR_WITH_TIES)
     again = fit(
-        votes, model, PAIR_WITH_TIES, start=fit(Votes(votes.items[:50], votes.counts[:50]), model, PAIR_WITH_TIES)
+        votes, model, PAIR_WITH_TIES, start=fit(Votes(9, votes.items[:50], votes.counts[:50]), model, PAIR_WITH_TIES)
     )
     np.testing.assert_allclose(again.mean, once.mean, atol=1e-12)
-    backwards = fit(Votes(votes.items[::-1], votes.counts[::-1]), model, PAIR_WITH_TIES)
+    backwards = fit(Votes(9, votes.items[::-1], votes.counts[::-1]), model, PAIR_WITH_TIES)
     np.testing.assert_allclose(backwards.mean, once.mean, atol=1e-12)
 
 

@@ -26,4 +26,4 @@ class Rater:
             return votes
         ones = np.ones((len(votes.items), 1))
         covariates: Floats = ones if votes.covariates is None else np.hstack([ones, votes.covariates])
-        return Votes(votes.items, votes.counts, covariates, votes.clusters)
+        return Votes(votes.n_items, votes.items, votes.counts, covariates, votes.clusters)

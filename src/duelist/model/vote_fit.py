@@ -15,6 +15,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats
+from duelist.core.errors import InvalidInput
 from duelist.model.answers import PAIR, Answer
 from duelist.model.loss import Derivatives, VoteLoss
 from duelist.model.posterior import Coefficients, Posterior, centred
@@ -69,11 +70,17 @@ def fit(
         Seed of the draws that replace the covariance of more than 4,000 coefficients.
 
     >>> from duelist.model.utility import arm_effects
-    >>> votes = Votes(np.array([[0, 1], [1, 2]]), np.array([[3.0, 1.0], [2.0, 1.0]]))
+    >>> votes = Votes(3, np.array([[0, 1], [1, 2]]), np.array([[3.0, 1.0], [2.0, 1.0]]))
     >>> fit(votes, Utility((arm_effects(3),))).mean.round(3)
     array([ 0.45 , -0.115, -0.335])
     """
-    seen = rater.observed(votes).pooled(utility.n_items)
+    if votes.n_items != utility.n_items:
+        raise InvalidInput(
+            f"Votes are on {votes.n_items} items, utilities of {utility.n_items}.", "Give the same items."
+        )
+    if votes.n_items == 0:
+        return Posterior(np.zeros(0), np.zeros((0, 0)), None, utility.with_precisions({}), answer)
+    seen = rater.observed(votes).pooled()
     before = None if start is None or not _same_blocks(start, utility) else start.fitted
     known = start.utility.blocks if before is not None and start is not None and start.utility is not None else ()
     precisions = {k: float(np.mean(known[k].precisions)) if known else 1.0 for k in utility.estimated}
@@ -148,7 +155,7 @@ def _posterior(model: VoteLoss, beta: Floats, extra: Floats, seed: int) -> tuple
         variances = np.square(parts).sum(axis=1)
     squares = tuple(float((beta[part] ** 2 + variances[part]).sum()) for part in utility.slices)
     utilities, m = utility.values(beta), model.n_covariates
-    origin = float(utilities.mean()) if len(utilities) else 0.0
+    origin = float(utilities.mean())
     inverse_left = np.asarray(np.linalg.inv(left) if model.n_extra else left, np.float64)
     fitted = Coefficients(beta, origin, extra[:m], extra[m:], squares, inverse_left)
     return fitted, Posterior(utilities - origin, covariance, factor, utility, model.answer, fitted)

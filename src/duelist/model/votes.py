@@ -20,6 +20,8 @@ _TABLE: Final = 1 << 22
 class Votes:
     """Rows of votes on the same items, by outcome."""
 
+    n_items: int
+    """Number of items, of which votes may show only some."""
     items: Ints
     """Items shown, (rows, shown), in the order shown."""
     counts: Floats
@@ -39,14 +41,14 @@ class Votes:
         """Number of votes by outcome."""
         return np.asarray(self.counts.sum(axis=0))
 
-    def pooled(self, n_items: int, by: str | None = None) -> Votes:
+    def pooled(self, by: str | None = None) -> Votes:
         """Return one row per items shown, and per cluster of the kind `by`."""
         if self.covariates is not None:
             return replace(self, clusters={} if by is None else {by: self.clusters[by]})
         key = np.zeros(len(self.items), np.int64)
         for column in self.items.T:
-            key = key * n_items + column
-        size = n_items ** self.items.shape[1]
+            key = key * self.n_items + column
+        size = self.n_items ** self.items.shape[1]
         if by is not None:
             cluster = self.clusters[by] + 1
             key, size = key + size * cluster, size * (int(cluster.max(initial=0)) + 1)
@@ -55,7 +57,7 @@ class Votes:
         last = np.empty(len(found), np.int64)
         last[where] = np.arange(len(where))
         clusters = {} if by is None else {by: self.clusters[by][last]}
-        return Votes(self.items[last], counts, None, clusters)
+        return Votes(self.n_items, self.items[last], counts, None, clusters)
 
 
 def vote_rows(items: Ints, outcomes: Ints, answer: Answer, weights: Floats | None = None) -> tuple[Ints, Floats]:

@@ -19,7 +19,7 @@ from duelist.study.analysis import (
     regret,
     win_matrix,
 )
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.utilities import fit_utilities
 from duelist.study.analysis.fit.votes import as_vote_table, counted
 from duelist.study.analysis.intervals import binomial_interval
 from duelist.study.analysis.raters import poisson_binomial as _coins

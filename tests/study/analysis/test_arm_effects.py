@@ -5,9 +5,10 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from duelist.model import loss as loss_module
+from duelist.model import vote_fit as fit_module
 from duelist.study.analysis import WithArmEffects, leaderboard
-from duelist.study.analysis.fit import bradley_terry as fit_module
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.utilities import fit_utilities
 from duelist.study.analysis.fit.votes import as_vote_table, counted
 from tests.helpers.model_votes import vote
 
@@ -54,7 +55,7 @@ def by_hand(features, pairs, first_won, ridge):
 def test_the_fit_is_that_of_all_parameters(ridge, few, monkeypatch):
     features, pairs, first_won = world()
     if not few:
-        monkeypatch.setattr(fit_module, "FEW", 3)
+        monkeypatch.setattr(loss_module, "DENSE_STEPS", 3)
     log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
     fit = fit_utilities(counted(log), WithArmEffects(features), ridge)
     mean, covariance = by_hand(features, pairs, first_won, ridge)
@@ -71,7 +72,7 @@ def test_a_sketch_of_the_covariance_has_its_size(monkeypatch):
     features, pairs, first_won = world()
     log = as_vote_table(made_votes(pairs, first_won), [f"a{k}" for k in range(len(features))])
     whole = fit_utilities(counted(log), WithArmEffects(features))
-    monkeypatch.setattr(fit_module, "FEW", 3)
+    monkeypatch.setattr(loss_module, "DENSE_STEPS", 3)
     monkeypatch.setattr(fit_module, "DENSE", 3)
     sketched = fit_utilities(counted(log), WithArmEffects(features))
     np.testing.assert_allclose(np.sqrt(sketched.variance / whole.variance), 1.0, atol=0.15)

@@ -8,11 +8,12 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import LogisticRegression
 
 from duelist.core.errors import InvalidInput
+from duelist.model import loss as loss_module
+from duelist.model import vote_fit as fit_module
+from duelist.model.posterior import Posterior
 from duelist.research.datasets import load_llmfao
 from duelist.study.analysis import leaderboard, progress
-from duelist.study.analysis.fit import bradley_terry as _fit
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.posterior import Posterior
+from duelist.study.analysis.fit.utilities import fit_utilities
 from duelist.study.analysis.fit.votes import as_vote_table, counted
 from duelist.study.analysis.leaderboard import DRAWS, chances_of_best
 from duelist.study.records import Outcome
@@ -212,11 +213,11 @@ def test_the_way_for_very_many_arms_finds_the_same(monkeypatch):
     rng = np.random.default_rng(3)
     votes = made_votes(rng, rng.normal(size=40), 600)
     dense = fit_utilities(counted(as_vote_table(votes, names(45))))
-    monkeypatch.setattr(_fit, "FEW", 10)
+    monkeypatch.setattr(loss_module, "DENSE_STEPS", 10)
     between = fit_utilities(counted(as_vote_table(votes, names(45))))
     assert np.abs(between.mean - dense.mean).max() < 1e-8
     assert np.allclose(between.covariance, dense.covariance, atol=1e-8)
-    monkeypatch.setattr(_fit, "DENSE", 10)
+    monkeypatch.setattr(fit_module, "DENSE", 10)
     sparse = fit_utilities(counted(as_vote_table(votes, names(45))))
     assert sparse.covariance is None
     assert np.abs(sparse.mean - dense.mean).max() < 1e-8

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from duelist.model.answers import PAIR_WITH_TIES
+from duelist.model.posterior import Coefficients, Posterior, outcome_chances
 from duelist.study.analysis import as_vote_table, fit_votes, leaderboard, progress, win_chances
-from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
 from tests.helpers.model_votes import davidson_votes, names, vote
 
 UTILITIES = np.array([1.2, 0.8, 0.3, 0.0, -0.4, -0.7, -1.2])
@@ -75,7 +76,9 @@ def test_the_share_of_ties_is_found():
 
 def test_chances_of_outcomes_are_those_that_are_drawn():
     """By Gauss and Hermite against 400,000 draws of the gap: errors of at most 5 sqrt(.25 / 400,000) = 0.004."""
-    posterior = Posterior(np.array([0.4, -0.4]), covariance=np.array([[0.5, -0.5], [-0.5, 0.5]]), tie=np.log(0.8))
+    fitted = Coefficients(np.zeros(2), 0.0, np.zeros(0), np.log([0.8]))
+    covariance = np.array([[0.5, -0.5], [-0.5, 0.5]])
+    posterior = Posterior(np.array([0.4, -0.4]), covariance, answer=PAIR_WITH_TIES, fitted=fitted)
     gap = 0.8 + np.sqrt(2.0) * np.random.default_rng(0).normal(size=400_000)
     one, other = np.exp(gap / 2), np.exp(-gap / 2)
     win, tie = posterior.chances(np.array([0]), np.array([1]))

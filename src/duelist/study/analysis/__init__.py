@@ -6,9 +6,9 @@ share it.
 """
 
 from duelist.study.analysis.calibration import Bin, Calibration, calibration
-from duelist.study.analysis.fit.arm_effects import WithArmEffects
 from duelist.study.analysis.fit.scoring import scorer_from_votes
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes, fit_with_misfit_test
+from duelist.study.analysis.fit.utilities import WithArmEffects
 from duelist.study.analysis.fit.votes import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable, as_vote_table
 from duelist.study.analysis.history import History, HistoryCache, history
 from duelist.study.analysis.leaderboard import Leaderboard, LeaderboardRow, leaderboard, leaderboard_from_fit

@@ -11,8 +11,7 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
 from duelist.study.analysis.intervals import binomial_interval, check_level
 from duelist.study.records import Vote

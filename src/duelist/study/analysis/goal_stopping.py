@@ -25,9 +25,8 @@ from duelist.model.stopping import (
     join_names,
     utility_tolerance,
 )
-from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.study_fit import StudyFit
+from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.analysis.progress import recommendation_from_fit, stopping_hint

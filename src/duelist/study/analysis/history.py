@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
-from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
-from duelist.study.analysis.fit.posterior import Posterior
+from duelist.model.posterior import Posterior
 from duelist.study.analysis.fit.study_fit import fit_votes
+from duelist.study.analysis.fit.utilities import Features, WithArmEffects
 from duelist.study.analysis.fit.votes import VoteTable, as_vote_table
 from duelist.study.analysis.leaderboard import chances_of_best
 from duelist.study.records import Vote

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.posterior import Posterior
+from duelist.model.posterior import Posterior
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.records import Vote

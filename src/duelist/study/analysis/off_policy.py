@@ -34,7 +34,7 @@ from duelist.core.arrays import Floats, Ints, check_choice, check_integer, is_nu
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.policies import Policy
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
+from duelist.study.analysis.fit.utilities import fit_utilities
 from duelist.study.analysis.fit.votes import BOTH_BAD, CHOSEN_CODES, FIRST, SECOND, VoteTable, as_vote_table, counted
 from duelist.study.analysis.intervals import check_level
 from duelist.study.analysis.regret import Estimate

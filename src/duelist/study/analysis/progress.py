@@ -19,8 +19,8 @@ from duelist.model.stopping import (
     tied_with_best,
     utility_tolerance,
 )
-from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_apart
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible

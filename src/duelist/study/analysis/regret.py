@@ -11,9 +11,8 @@ import numpy as np
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
-from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.posterior import Posterior
+from duelist.model.posterior import Posterior
+from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import CHOSEN_CODES, VoteTable, as_vote_table, counted
 from duelist.study.analysis.intervals import check_level
 from duelist.study.records import Vote

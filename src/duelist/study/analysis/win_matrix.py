@@ -11,8 +11,8 @@ import numpy as np
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult
-from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
+from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table
 from duelist.study.records import Vote
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, Ints
-from duelist.study.analysis.fit.posterior import Posterior, outcome_chances
+from duelist.model.posterior import Posterior, outcome_chances
 from duelist.study.analysis.fit.votes import FIRST, TIE, VoteTable
 
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
-from duelist.study.analysis.fit.arm_effects import Features
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
-from duelist.study.analysis.fit.posterior import Posterior
-from duelist.study.analysis.fit.votes import FIRST, NORMAL, Pairs, VoteTable, numbered
+from duelist.model.posterior import Posterior
+from duelist.model.votes import Votes, numbered
+from duelist.study.analysis.fit.utilities import Features, fit_utilities
+from duelist.study.analysis.fit.votes import FIRST, NORMAL, VoteTable
 
 Judges = dict[int, Posterior]
 """The fit that predicts each group of raters, reused as the next starting point."""
@@ -78,8 +78,9 @@ class _ByFold:
         self.wins = np.bincount(cell, won, shape[0] * shape[1]).reshape(shape)
         self.of_all = self.total.sum(axis=1), self.wins.sum(axis=1)
 
-    def without(self, fold: int) -> Pairs:
+    def without(self, fold: int) -> Votes:
         total, wins = (every - own[:, fold] for every, own in zip(self.of_all, (self.total, self.wins), strict=True))
         kept = np.flatnonzero(total)
         low, high = np.divmod(self.pair[kept], self.n_arms)
-        return Pairs(self.n_arms, low, high, total[kept], wins[kept], 0.0)
+        counts = np.stack([wins[kept], total[kept] - wins[kept]], axis=1)
+        return Votes(self.n_arms, np.stack([low, high], axis=1), counts)

@@ -7,8 +7,8 @@ import numpy as np
 from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_scorer
 from duelist.model.scorer import Scorer
-from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
-from duelist.study.analysis.fit.votes import VoteTable, counted
+from duelist.study.analysis.fit.utilities import Features, WithArmEffects
+from duelist.study.analysis.fit.votes import VoteTable, counted, wins
 
 
 def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> Scorer:
@@ -24,14 +24,14 @@ def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> S
             "Add arms with features, or take the leaderboard's utilities.",
         )
     pairs = counted(log)
-    if not len(pairs.low):
+    if not len(pairs.items):
         raise InvalidInput("A scorer needs votes, and there are none between these arms yet.", "Ask some first.")
-    x = np.asarray(given, np.float64)
+    x, mass = np.asarray(given, np.float64), pairs.counts.sum(axis=1)
     return fit_scorer(
-        x[pairs.low] - x[pairs.high],
-        np.clip(pairs.wins / pairs.total, 0.0, 1.0),
-        pairs.total,
+        x[pairs.items[:, 0]] - x[pairs.items[:, 1]],
+        np.clip(wins(pairs) / mass, 0.0, 1.0),
+        mass,
         centre=x.mean(axis=0),
-        votes=float(pairs.total.sum()),
+        votes=pairs.total,
         source=source,
     )

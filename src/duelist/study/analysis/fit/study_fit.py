@@ -16,11 +16,10 @@ from scipy.special import expit
 from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
 from duelist.model.misfit import MAX_TESTED_ARMS, MISFIT_LEVEL, PairVotes, misfit_p_value
+from duelist.model.posterior import Posterior
 from duelist.model.stopping import LinearPosterior
-from duelist.study.analysis.fit.arm_effects import Features, WithArmEffects
-from duelist.study.analysis.fit.bradley_terry import fit_utilities
 from duelist.study.analysis.fit.clusters import clustered as with_clusters
-from duelist.study.analysis.fit.posterior import Posterior
+from duelist.study.analysis.fit.utilities import Features, WithArmEffects, fit_utilities
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
 from duelist.study.records import Vote
 
@@ -134,7 +133,7 @@ def fit_votes(
     posterior = fit_utilities(pairs, features, ridge, seed, start)
     if clustered:
         posterior = with_clusters(posterior, log)
-    edges = coo_array((np.ones(len(pairs.low)), (pairs.low, pairs.high)), shape=(len(arms), len(arms)))
+    edges = coo_array((np.ones(len(pairs.items)), tuple(pairs.items.T)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
     found = np.asarray(group, np.int64)
     return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of="system" if clustered else "arm")
@@ -153,8 +152,6 @@ def fit_with_misfit_test(
     chance = _chance_if_explained(votes.on_arms, features, seed)
     odd = chance < MISFIT_LEVEL
     shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
-    if start is not None and start.arm_effects != isinstance(shown, WithArmEffects):
-        start = None
     fit = fit_votes(votes, arms, shown, seed=seed, start=start, **options)
     said = f"features do not explain the votes (p = {chance:.2g}): arm effects were added"
     return replace(fit, misfit_note=said) if odd else fit
@@ -165,17 +162,18 @@ def _chance_if_explained(log: VoteTable, features: Features, seed: int) -> float
     if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MAX_TESTED_ARMS:
         return 1.0
     pairs = counted(log.of(log.decided))
-    if not len(pairs.low):
+    if not len(pairs.items):
         return 1.0
     linear = fit_utilities(pairs, features, 1.0, seed)
-    if linear.features is None or linear.theta is None:
+    if linear.features is None or linear.fitted is None:
         return 1.0
-    x, theta = linear.features, linear.theta[: linear.features.shape[1]]
-    z = x[pairs.low] - x[pairs.high]
+    x, theta = linear.features, linear.fitted.beta
+    (low, high), mass = pairs.items.T, pairs.counts.sum(axis=1)
+    z = x[low] - x[high]
     chance = expit(z @ theta)
-    slope = pairs.total * chance * (1.0 - chance)
+    slope = mass * chance * (1.0 - chance)
     known = LinearPosterior(theta, linear.ridge * np.eye(x.shape[1]) + (z * slope[:, None]).T @ z, linear.ridge)
-    return misfit_p_value(x, PairVotes(pairs.low, pairs.high, pairs.total, pairs.wins), known, "logistic")
+    return misfit_p_value(x, PairVotes(low, high, mass, pairs.counts[:, FIRST]), known, "logistic")
 
 
 def _positions(among: Sequence[str] | None, arms: Sequence[str]) -> Ints:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.model.answers import PAIR_WITH_TIES
+from duelist.model.votes import Votes, vote_rows
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Vote
 
 Bools = NDArray[np.bool_]
@@ -95,20 +97,6 @@ class VoteTable:
 COLUMNS: Final = tuple(field.name for field in fields(VoteTable) if field.name not in ("n_arms", "raters"))
 
 
-class Pairs(NamedTuple):
-    """Votes counted by pair, low < high: sufficient for a fit."""
-
-    n_arms: int
-    low: Ints
-    high: Ints
-    total: Floats
-    """Wins and ties, or their weights."""
-    wins: Floats
-    """Wins of `low`; ties count half, as in Davidson's likelihood."""
-    ties: float
-    """Number of ties over all pairs."""
-
-
 def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> VoteTable:
     """Return current votes as a table, with arms by position."""
     if isinstance(votes, VoteTable):
@@ -146,29 +134,18 @@ def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> Vot
     )
 
 
-def counted(log: VoteTable, weights: Floats | None = None) -> Pairs:
-    """Count the votes that inform the fit, by pair; each counts 1, or its weight."""
+def counted(log: VoteTable, weights: Floats | None = None) -> Votes:
+    """Count the votes that inform the fit, by pair and outcome; each counts 1, or its weight."""
     chosen = np.flatnonzero(log.teaching)
-    first, second, outcome = (column[chosen].astype(np.int64) for column in (log.first, log.second, log.outcome))
-    mass = np.ones(len(chosen)) if weights is None else weights[chosen]
-    low, high = np.minimum(first, second), np.maximum(first, second)
-    tied = outcome == TIE
-    low_won = (outcome == FIRST) == (first < second)
-    share = np.where(tied, 0.5, low_won)
-    pair, where = numbered(low * log.n_arms + high, log.n_arms**2)
-    total, wins = (np.bincount(where, part, len(pair)).astype(np.float64) for part in (mass, mass * share))
-    width = max(log.n_arms, 1)
-    return Pairs(log.n_arms, pair // width, pair % width, total, wins, float(mass[tied].sum()))
+    items = np.stack([log.first[chosen], log.second[chosen]], axis=1).astype(np.int64)
+    outcome = log.outcome[chosen].astype(np.int64)
+    mass = None if weights is None else weights[chosen]
+    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass)).pooled()
 
 
-def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct keys in order, and which of them each is: `np.unique`, without sorting if possible."""
-    if size > _TABLE:
-        return np.unique(keys, return_inverse=True)
-    there = np.zeros(size, np.bool_)
-    there[keys] = True
-    number = np.cumsum(there) - 1
-    return np.flatnonzero(there), number[keys]
+def wins(votes: Votes) -> Floats:
+    """Return what the first arm of each row has won, a tie counting half."""
+    return np.asarray(votes.counts[:, FIRST] + 0.5 * votes.counts[:, TIE])
 
 
 def told_apart(keys: Ints, size: int) -> tuple[Ints, int]:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.arm_effects import Features
 from duelist.study.analysis.fit.cross_validation import Judges, chances_without_own
+from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, VoteTable, as_vote_table
 from duelist.study.analysis.intervals import binomial_interval, check_level
 from duelist.study.analysis.raters.poisson_binomial import Sums, clearly_above, tails

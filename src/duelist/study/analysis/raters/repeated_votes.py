@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, numbered, told_apart
+from duelist.model.votes import numbered
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, told_apart
 from duelist.study.analysis.raters.agreement import krippendorff_alpha
 
 _LOW, _HIGH, _TIE, _BAD = range(4)
