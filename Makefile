@@ -196,32 +196,32 @@ bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes ar
 	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-arm-effects bench-cited bench-bonus bench-street bench-best bench-rank bench-learn bench-classic
+.PHONY: bench-intervals bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
-	$(BIN)/python -m benchmarks.intervals --page docs/intervals.md
+	$(BIN)/python -m benchmarks.quality.intervals --page docs/intervals.md
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
-	$(BIN)/python -m benchmarks.arm_effects --page docs/arm-effects.md
+	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/arm-effects.md
 
 bench-cited: for-tests ## Compare the policies of cited papers. Options: CITED=...
-	$(BIN)/python -m benchmarks.cited $(CITED)
+	$(BIN)/python -m benchmarks.quality.cited $(CITED)
 
 bench-bonus: for-tests ## Compare bonuses for LocalPairUCB with Numba (7 minutes).
 	$(BIN)/python -m pip install --quiet numba
-	$(BIN)/python -m benchmarks.bonus
+	$(BIN)/python -m benchmarks.quality.bonus
 
-bench-street: for-tests ## Measure wrong recommendations and regret on raw features (hours). Options: STREET="--runs N"
-	$(BIN)/python -m benchmarks.street $(STREET)
+bench-raw-features: for-tests ## Measure wrong recommendations and regret on raw features (hours). Options: RAW="--runs N"
+	$(BIN)/python -m benchmarks.quality.raw_features $(RAW)
 
 bench-best: for-tests ## Count votes until policies find the best arm (1 hour). Options: JOBS=...; reads DUELIST_PUBLIC.
-	$(BIN)/python -m benchmarks.jobs.best $(JOBS)
+	$(BIN)/python -m benchmarks.quality.goals.best $(JOBS)
 
 bench-rank: for-tests ## Count votes until policies rank the arms (30 minutes). Options: JOBS=...; reads DUELIST_ASAP.
 	$(BIN)/python -m pip install --quiet networkx
-	$(BIN)/python -m benchmarks.jobs.rank $(JOBS)
+	$(BIN)/python -m benchmarks.quality.goals.rank $(JOBS)
 
 bench-learn: for-tests ## Measure what designed batches gain for reward models (1 hour). Options: LEARN="--runs N"
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.jobs.learn $(LEARN)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.goals.learn $(LEARN)
 
 bench-classic: for-tests ## Compare the policies that count wins, on real and generated tables.
-	$(BIN)/python -m benchmarks.classic
+	$(BIN)/python -m benchmarks.quality.classic

@@ -9,16 +9,15 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
 import duelist as dl
-from benchmarks import large_arms, rounds, sizes, starting
+from benchmarks import DOCS
+from benchmarks.speed import large_arms, rounds, sizes, starting
 
-DOCS = Path(__file__).parents[1] / "docs"
 REPORT = DOCS / "benchmarks.md"
 
 
@@ -26,7 +25,7 @@ def small_problems() -> list[str]:
     return [
         f"## Simulation: {rounds.RUNS} runs of {rounds.HORIZON} rounds, {len(rounds.ARMS)} arms, dim {rounds.DIM}",
         "",
-        "The baseline is `benchmarks/textbook.py`: plain NumPy, BFGS on the whole history, all widths anew in every",
+        "The baseline is `benchmarks/speed/textbook.py`: plain NumPy, BFGS on the whole history, all widths anew in every",
         "round, one core, one run. Both sides alternate in one process.",
         "",
         "| policy | duelist, all runs, s | textbook, one run, s | ratio for all runs |",

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.intervals import answers
+from benchmarks.quality.intervals import answers
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 
 READINGS = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")

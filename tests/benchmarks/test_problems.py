@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from benchmarks.jobs import logs, problems
-from benchmarks.jobs.problems import STINT, World, judged
+from benchmarks.quality.goals import logs, problems
+from benchmarks.quality.goals.problems import STINT, GoalWorld, judged
 from scipy import stats
 
 from duelist.model.fit import fit_mle
@@ -39,7 +39,7 @@ def test_runs_differ():
 
 def test_votes_come_with_their_chances_and_raters_in_turn():
     careless, careful = np.full((2, 2), 0.5), np.array([[0.5, 0.9], [0.1, 0.5]])
-    world = World(np.array([1.0, 0.0]), np.stack([careless, careful]))
+    world = GoalWorld(np.array([1.0, 0.0]), np.stack([careless, careful]))
     rng, rounds = np.random.default_rng(0), 4000
     won = np.array([world.vote(0, 1, number, rng) for number in range(rounds)])
     turn = np.arange(rounds) // STINT % 2

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.jobs import ordering, rank, rank_peers
-from benchmarks.jobs.ordering import OrderJudge, votes_to
-from benchmarks.jobs.problems import World
+from benchmarks.quality.goals import ordering, rank, rank_peers
+from benchmarks.quality.goals.ordering import OrderJudge, votes_to
+from benchmarks.quality.goals.problems import GoalWorld
 from scipy.integrate import quad
 from scipy.special import expit
 from scipy.stats import kendalltau, norm
@@ -17,7 +17,7 @@ def world(seed, n=12, dim=0):
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, dim)) * 7.0 if dim else None
     utilities = rng.normal(size=n) * 1.5 if features is None else features @ rng.normal(size=dim) / 7.0
-    return World(utilities, expit(utilities[:, None] - utilities)[None], features)
+    return GoalWorld(utilities, expit(utilities[:, None] - utilities)[None], features)
 
 
 @pytest.mark.parametrize("dim", [0, 3])

@@ -35,7 +35,7 @@ KERNEL_CONFIGS = {
     "bfloat16": KernelConfig(Tiling(128, 256), 64, 8),
     "float32": KernelConfig(Tiling(128, 128), 32, 8, "tf32x3"),
 }
-"""The fastest in `benchmarks/gpu.py --shapes`."""
+"""The fastest in `benchmarks/speed/gpu.py --shapes`."""
 
 
 def available(device: torch.device, mode: Mode) -> bool:

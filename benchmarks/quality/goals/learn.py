@@ -1,6 +1,6 @@
 """`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/jobs-learn.md.
 
-`python -m benchmarks.jobs.learn many --runs 4` makes one part anew, with fewer runs, and leaves the others as they are.
+`python -m benchmarks.quality.goals.learn many --runs 4` makes one part anew, with fewer runs, and leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from scipy import stats
 from scipy.special import expit
 
 import duelist as dl
-from benchmarks.jobs.rewards import CANDIDATES, KINDS, Pairs, World, excess, missing, real_logs
+from benchmarks import DOCS
+from benchmarks.quality.goals.rewards import CANDIDATES, KINDS, AnswerPairs, RewardWorld, excess, missing, real_logs
 from duelist.core.arrays import Floats
 
-PAGE = Path(__file__).parents[2] / "docs" / "jobs-learn.md"
+PAGE = DOCS / "jobs-learn.md"
 TEST_PAIRS = 4000
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -132,7 +133,7 @@ def designs(seed: int) -> dict[str, Asker]:
 
 def learning_curve(kind: str, size: Size, name: str, seed: int) -> Floats:
     """(marks, 2): excess log-loss on random pairs and on pairs of good answers, after so many votes."""
-    world, asker = World(kind, size.dim, seed), designs(seed)[name]
+    world, asker = RewardWorld(kind, size.dim, seed), designs(seed)[name]
     tests = world.random_pairs(TEST_PAIRS), world.good_pairs(TEST_PAIRS)
     luck = np.random.default_rng([seed, 2])
     rows, won, curve = [], [], []
@@ -233,7 +234,7 @@ REAL_POOL = 1500
 REAL_RUNS = 8
 
 
-def real_curve(pairs: Pairs, name: str, seed: int) -> Floats:
+def real_curve(pairs: AnswerPairs, name: str, seed: int) -> Floats:
     """(marks,): log-loss on a fifth of the pairs, learned from pairs that were chosen among the others."""
     order = np.random.default_rng(seed).permutation(len(pairs))
     test, pool = pairs.of(order[: len(pairs) // 5]), pairs.of(order[len(pairs) // 5 :])

@@ -1,4 +1,4 @@
-"""`python3 -m benchmarks.gpu --out DIR`: the pair searches on a GPU, checked there and timed there.
+"""`python3 -m benchmarks.speed.gpu --out DIR`: the pair searches on a GPU, checked there and timed there.
 
 Needs NumPy, SciPy and PyTorch alone: the device part of `duelist.gpu` is loaded by its path, and where the rest
 of the package cannot be imported the last few arms are scored by NumPy with the same expression.
@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from scipy.linalg import solve_triangular
 
-DEVICE_PART = Path(__file__).parents[1] / "src" / "duelist" / "gpu" / "device" / "__init__.py"
+DEVICE_PART = Path(__file__).parents[2] / "src" / "duelist" / "gpu" / "device" / "__init__.py"
 BLOCK = 8192
 REPEATS = 7
 CONTEXT_SHAPES = [(1, 64), (3, 32), (5, 96), (5, 100), (5, 128), (8, 256), (17, 64), (32, 160)]
@@ -387,7 +387,7 @@ def page(report: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks on a GPU",
         "",
-        f"Made by `python3 -m benchmarks.gpu --library` on one {report['device']} with PyTorch {report['torch']}, Triton "
+        f"Made by `python3 -m benchmarks.speed.gpu --library` on one {report['device']} with PyTorch {report['torch']}, Triton "
         f"{report['triton']}, Python {report['python']}. Medians in milliseconds.",
         "",
         "## The best pair of 100,000 arms",

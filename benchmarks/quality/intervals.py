@@ -1,6 +1,6 @@
 """`make bench-intervals`: how often the leaderboard's intervals hold the truth, on simulated logs; writes docs/intervals.md.
 
-    python -m benchmarks.intervals [--logs 1000] [--page docs/intervals.md]
+    python -m benchmarks.quality.intervals [--logs 1000] [--page docs/intervals.md]
 
 Utilities of 10 arms are drawn anew for every log, votes come from Davidson's model, and every arm's 95 % interval is checked against
 its true utility relative to the mean arm. Pairs are chosen at random, or by the policy that a study has by default, which is told a tie
@@ -29,7 +29,7 @@ TRUTH = np.linspace(1.5, -1.5, N_ARMS)
 """One given truth, with a standard deviation of about 1."""
 
 
-class Cell(NamedTuple):
+class CoverageCell(NamedTuple):
     """What is varied."""
 
     nu: float = NO_TIES
@@ -80,13 +80,13 @@ def answers(gap: np.ndarray, nu: float, luck: np.ndarray) -> np.ndarray:
     return np.where(place < first, 0, np.where(place < first + second, 1, 2))
 
 
-def random_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> VoteTable:
+def random_log(rng: np.random.Generator, utilities: np.ndarray, cell: CoverageCell) -> VoteTable:
     first = rng.integers(N_ARMS, size=cell.votes)
     second = (first + rng.integers(1, N_ARMS, size=cell.votes)) % N_ARMS
     return made_log(first, second, answers(utilities[first] - utilities[second], cell.nu, rng.random(cell.votes)))
 
 
-def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) -> VoteTable:
+def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: CoverageCell) -> VoteTable:
     arms = np.eye(N_ARMS)
     policy = make_policy(DEFAULT_POLICY, estimator="online", random_state=int(rng.integers(2**31)))
     pairs, given = [], []
@@ -101,7 +101,7 @@ def adaptive_log(rng: np.random.Generator, utilities: np.ndarray, cell: Cell) ->
     return made_log(first, second, np.array(given))
 
 
-def measured(cell: Cell, logs: int, seed: int = 0) -> Found:
+def measured(cell: CoverageCell, logs: int, seed: int = 0) -> Found:
     shares, leaders, ties, widths = [], [], [], []
     true, estimated = [], []
     for k in range(logs):
@@ -129,7 +129,7 @@ def measured(cell: Cell, logs: int, seed: int = 0) -> Found:
     )
 
 
-def held_by_place(cell: Cell, logs: int, seed: int = 1) -> np.ndarray:
+def held_by_place(cell: CoverageCell, logs: int, seed: int = 1) -> np.ndarray:
     """How often the interval of each arm of one given truth holds, from the best to the worst."""
     held = np.zeros(N_ARMS)
     truth = TRUTH - TRUTH.mean()
@@ -141,11 +141,11 @@ def held_by_place(cell: Cell, logs: int, seed: int = 1) -> np.ndarray:
     return held / logs
 
 
-def given_cells() -> list[Cell]:
-    return [Cell(SOME_TIES, votes, adaptive) for adaptive in (False, True) for votes in (FEW, MANY)]
+def given_cells() -> list[CoverageCell]:
+    return [CoverageCell(SOME_TIES, votes, adaptive) for adaptive in (False, True) for votes in (FEW, MANY)]
 
 
-def given_table(rows: Iterable[tuple[Cell, np.ndarray]]) -> list[str]:
+def given_table(rows: Iterable[tuple[CoverageCell, np.ndarray]]) -> list[str]:
     lines = [
         "| pairs | votes | all | " + " | ".join(f"{u:+.2f}" for u in TRUTH) + " |",
         "|---|---:" + "|---:" * (1 + N_ARMS) + "|",
@@ -158,25 +158,25 @@ def given_table(rows: Iterable[tuple[Cell, np.ndarray]]) -> list[str]:
     return lines
 
 
-def cells() -> list[Cell]:
+def cells() -> list[CoverageCell]:
     return [
-        Cell(nu, votes, adaptive)
+        CoverageCell(nu, votes, adaptive)
         for adaptive in (False, True)
         for votes in (FEW, MANY)
         for nu in (NO_TIES, SOME_TIES, MANY_TIES)
     ]
 
 
-def strange_cells() -> list[Cell]:
+def strange_cells() -> list[CoverageCell]:
     return [
-        Cell(SOME_TIES, votes, adaptive, spread, ridge)
+        CoverageCell(SOME_TIES, votes, adaptive, spread, ridge)
         for spread in (0.3, 1.0, 2.0, 4.0)
         for votes, adaptive in ((FEW, False), (MANY, False), (FEW, True))
         for ridge in (1.0, "auto")
     ]
 
 
-def table(rows: Iterable[tuple[Cell, Found]]) -> list[str]:
+def table(rows: Iterable[tuple[CoverageCell, Found]]) -> list[str]:
     lines = [
         "| pairs | votes | spread of utilities | ridge | ties | intervals that hold | of the leader | estimate / truth | half width |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",

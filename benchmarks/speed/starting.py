@@ -1,6 +1,6 @@
 """What a new user waits for: the import, the first duel of each policy, the first commands.
 
-`python -m benchmarks.starting [--wheel FILE]` builds the wheel unless it is given, installs it into an empty environment,
+`python -m benchmarks.speed.starting [--wheel FILE]` builds the wheel unless it is given, installs it into an empty environment,
 and prints the table. Every figure is the median of fresh processes; the things measured take turns.
 """
 
@@ -17,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).parents[1]
+from benchmarks import ROOT
+
 REPEATS = 7
 
 _IMPORT = """

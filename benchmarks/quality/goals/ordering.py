@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
-from benchmarks.jobs.problems import World
+from benchmarks.quality.goals.problems import GoalWorld
 from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 
@@ -42,7 +42,7 @@ class Ordering:
 class OrderJudge:
     """The votes so far, and the order they say."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: GoalWorld) -> None:
         features = world.features
         self._arms = np.eye(world.n) if features is None else features - features.mean(axis=0)
         variance, dim = self._arms.var(axis=0), self._arms.shape[1]
@@ -90,7 +90,9 @@ class OrderJudge:
         return tau, len(found & self._first) / len(self._first)
 
 
-def play(policy: Policy, table: Floats | dl.ArmTable, world: World, luck: np.random.Generator, due: Ints) -> Ordering:
+def play(
+    policy: Policy, table: Floats | dl.ArmTable, world: GoalWorld, luck: np.random.Generator, due: Ints
+) -> Ordering:
     """One policy, until the last look."""
     judge, seen = OrderJudge(world), list[tuple[float, float]]()
     for vote in range(1, due[-1] + 1):

@@ -14,12 +14,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import duelist as dl
+from benchmarks import DOCS
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.research.datasets import data_folder
 from duelist.simulation.environments import PreferenceMatrix, winners
 from duelist.simulation.runs import Runs, interval
 
-DOCS = Path(__file__).parents[1] / "docs"
 FEATURED = ("LocalPairUCB", "ThompsonPair")
 PLAYED = (*COUNTING_POLICIES, *FEATURED)
 POINTS = 200
@@ -30,7 +30,7 @@ Table = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Problem:
+class TableProblem:
     """A table of preferences, whom regret is measured against, and how much of it is played."""
 
     title: str
@@ -76,7 +76,7 @@ def many(n_arms: int = 64) -> Table:
     return 1.0 / (1.0 + np.exp(utility[None, :] - utility[:, None]))
 
 
-def problems(horizon: int, runs: int) -> dict[str, Problem]:
+def problems(horizon: int, runs: int) -> dict[str, TableProblem]:
     real = {
         name: np.loadtxt(data_folder() / "preference_matrices" / f"{file}.csv", delimiter=",", skiprows=1)
         for name, file in (("arxiv", "arxiv_6rankers"), ("mslr", "mslr_informational_5"))
@@ -100,14 +100,14 @@ def problems(horizon: int, runs: int) -> dict[str, Problem]:
         ("borda", "Borda is not Condorcet", borda_apart(), "borda", runs),
         ("many", "64 arms", many(), "condorcet", few),
     ]
-    return {key: Problem(title, table, winner, horizon, n, about[key]) for key, title, table, winner, n in made}
+    return {key: TableProblem(title, table, winner, horizon, n, about[key]) for key, title, table, winner, n in made}
 
 
 def policy_named(name: str, horizon: int) -> dl.Policy:
     return dl.make_policy(name, horizon=horizon)
 
 
-def play(problem: Problem, threads: int | None = None) -> tuple[Runs, dict[str, float]]:
+def play(problem: TableProblem, threads: int | None = None) -> tuple[Runs, dict[str, float]]:
     """All policies on a problem, and what a round of each took, in microseconds of one core."""
     environment, parts, cost = PreferenceMatrix(problem.table, problem.winner), [], {}
     for name in PLAYED:
@@ -156,7 +156,7 @@ def cost_rows(costs: dict[str, dict[str, float]]) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Claim:
+class PaperClaim:
     """What a paper says, and what is measured here."""
 
     says: str
@@ -193,25 +193,25 @@ def slope(runs: Runs, name: str, table: Table) -> tuple[float, float, float]:
     return curve[-1] / (c * np.log(runs.horizon)), grown, c
 
 
-def claims(results: dict[str, Runs], tables: dict[str, Table]) -> Iterator[Claim]:
+def claims(results: dict[str, Runs], tables: dict[str, Table]) -> Iterator[PaperClaim]:
     ordered = ("arxiv", "mslr", "arithmetic")
-    yield Claim(
+    yield PaperClaim(
         "Beat the Mean has less regret than Interleaved Filter",
         "Yue, Joachims 2011",
         *all_of([less(results, k, "BeatTheMean", "InterleavedFilter") for k in ("arxiv", "mslr")]),
     )
     for older in ("InterleavedFilter", "BeatTheMean"):
-        yield Claim(
+        yield PaperClaim(
             f"RUCB has less regret than {older} on rankers",
             "Zoghi et al. 2014",
             *all_of([less(results, k, "RUCB", older) for k in ("arxiv", "mslr")]),
         )
-    yield Claim(
+    yield PaperClaim(
         "RMED1 has less regret than RUCB",
         "Komiyama et al. 2015",
         *all_of([less(results, k, "RMED1", "RUCB") for k in (*ordered, "chased")]),
     )
-    yield Claim(
+    yield PaperClaim(
         "RMED2FH has less regret than RMED1 where the winner is not the cheapest opponent",
         "Komiyama et al. 2015",
         *less(results, "chased", "RMED2FH", "RMED1"),
@@ -221,61 +221,61 @@ def claims(results: dict[str, Runs], tables: dict[str, Table]) -> Iterator[Claim
         for key in keys:
             level, grown, _ = slope(results[key], name, tables[key])
             told_of.append((grown < 1.5, f"{key}: {level:.1f} times c log T, grows {grown:.1f} times c log T"))
-        yield Claim(
+        yield PaperClaim(
             f"in the long run the regret of {name} grows like the lower bound c log T; here: at most 1.5 times as fast from T / 10 to T",
             "Komiyama et al. 2015",
             *all_of(told_of),
         )
-    yield Claim(
+    yield PaperClaim(
         "D-TS has less regret than RUCB on MSLR and arXiv",
         "Wu, Liu 2016",
         *all_of([less(results, k, "DTS", "RUCB") for k in ("arxiv", "mslr")]),
     )
-    yield Claim("D-TS has less regret than RMED1 on MSLR", "Wu, Liu 2016", *less(results, "mslr", "DTS", "RMED1"))
-    yield Claim(
+    yield PaperClaim("D-TS has less regret than RMED1 on MSLR", "Wu, Liu 2016", *less(results, "mslr", "DTS", "RMED1"))
+    yield PaperClaim(
         "D-TS+ has less regret than D-TS without a Condorcet winner",
         "Wu, Liu 2016",
         *less(results, "circle", "DTSPlus", "DTS"),
     )
-    yield Claim("D-TS has less Copeland regret than CCB", "Wu, Liu 2016", *less(results, "circle", "DTS", "CCB"))
-    yield Claim(
+    yield PaperClaim("D-TS has less Copeland regret than CCB", "Wu, Liu 2016", *less(results, "circle", "DTS", "CCB"))
+    yield PaperClaim(
         "CCB has less Copeland regret than RUCB, which is for Condorcet winners",
         "Zoghi et al. 2015",
         *less(results, "circle", "CCB", "RUCB"),
     )
     yield bounded_weak_regret(results)
     for other in ("RUCB", "DTS", "RMED1"):
-        yield Claim(
+        yield PaperClaim(
             f"WS-W has less weak regret than {other}",
             "Chen, Frazier 2017",
             *all_of([less(results, k, "WSW", other, "weak") for k in ordered]),
         )
-    yield Claim(
+    yield PaperClaim(
         "WS-S has less strong regret than RUCB",
         "Chen, Frazier 2017",
         *all_of([less(results, k, "WSS", "RUCB", "strong") for k in ordered]),
     )
-    yield Claim(
+    yield PaperClaim(
         "MergeRUCB has less regret than RUCB with many arms",
         "Zoghi et al. 2015b",
         *less(results, "many", "MergeRUCB", "RUCB"),
     )
-    yield Claim(
+    yield PaperClaim(
         "MergeDTS has less regret than MergeRUCB with many arms",
         "Li et al. 2020",
         *less(results, "many", "MergeDTS", "MergeRUCB"),
     )
-    yield Claim(
+    yield PaperClaim(
         "MergeDTS has less regret than D-TS with many arms", "Li et al. 2020", *less(results, "many", "MergeDTS", "DTS")
     )
-    yield Claim(
+    yield PaperClaim(
         "`LocalPairUCB`, with a feature for each arm, has less regret than any of them",
         "here",
         *against_all(results, "LocalPairUCB"),
     )
 
 
-def bounded_weak_regret(results: dict[str, Runs]) -> Claim:
+def bounded_weak_regret(results: dict[str, Runs]) -> PaperClaim:
     parts = []
     for key in ("arxiv", "mslr", "arithmetic", "many"):
         weak = results[key].regret("WSW", "weak")
@@ -286,7 +286,7 @@ def bounded_weak_regret(results: dict[str, Runs]) -> Claim:
                 f"{key}: {weak[:, -1].mean():.1f}, of it {late.mean():.2f} in the second half",
             )
         )
-    return Claim(
+    return PaperClaim(
         "the weak regret of WS-W is bounded (at most 5 % of it comes in the second half)",
         "Chen, Frazier 2017",
         *all_of(parts),
@@ -301,7 +301,7 @@ def against_all(results: dict[str, Runs], name: str) -> tuple[bool | None, str]:
     return all_of(parts)
 
 
-def draw(results: dict[str, Runs], told_of: dict[str, Problem], path: Path) -> None:
+def draw(results: dict[str, Runs], told_of: dict[str, TableProblem], path: Path) -> None:
     figure = Figure(figsize=(20, 9))
     axes = figure.subplots(2, 4)
     colours = dict(zip(PLAYED, colormaps["tab20"].colors, strict=False))
@@ -331,7 +331,7 @@ def draw(results: dict[str, Runs], told_of: dict[str, Problem], path: Path) -> N
 
 PAGE = """# The algorithms the field cites, without features
 
-Made by `make bench-classic` (`benchmarks/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms). Why they are
+Made by `make bench-classic` (`benchmarks/quality/classic.py`), {horizon:,} rounds, {runs} runs a table ({few} of 64 arms). Why they are
 built as they are: [decisions/0038](decisions/0038-counting.md). Each is `dl.NAME`, can be named in `simulate`, the shell and studies,
 and is there once more in plain NumPy in `dl.reference.classic`; its docstring has its rule, its source and its deviations.
 

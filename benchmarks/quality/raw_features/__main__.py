@@ -1,6 +1,6 @@
-"""`make bench-street`: do the answers hold on features as people have them? Written to docs/street.md.
+"""`make bench-raw-features`: do the answers hold on features as people have them? Written to docs/raw-features.md.
 
-Raw features, never standardised here. `python -m benchmarks.street announcements --runs 1000` makes one part.
+Raw features, never standardised here. `python -m benchmarks.quality.raw_features announcements --runs 1000` makes one part.
 """
 
 from __future__ import annotations
@@ -13,12 +13,22 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.street.announcing import announcements, with_kept_rows
-from benchmarks.street.foreknowing import limits
-from benchmarks.street.held_out import held_out, real
-from benchmarks.street.page import PAGE, put, sections_of
-from benchmarks.street.playing import BLOCK, delays, first_arms, late_arms, own_tails, regret, ridges, tails, units
-from benchmarks.street.problems import announcing_problems
+from benchmarks.quality.raw_features.decisions import announcements, with_kept_rows
+from benchmarks.quality.raw_features.held_out import held_out, real
+from benchmarks.quality.raw_features.page import PAGE, put, sections_of
+from benchmarks.quality.raw_features.prediction import limits
+from benchmarks.quality.raw_features.problems import announcing_problems
+from benchmarks.quality.raw_features.regret import (
+    BLOCK,
+    delays,
+    first_arms,
+    late_arms,
+    own_tails,
+    regret,
+    ridges,
+    tails,
+    units,
+)
 
 
 @dataclass(frozen=True)

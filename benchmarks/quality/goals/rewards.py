@@ -30,7 +30,7 @@ ARGUMENTS = Path("acl2016-convincing-arguments/data/UKPConvArg1Strict-CSV")
 """In the folder that $DUELIST_PUBLIC names: github.com/UKPLab/acl2016-convincing-arguments (Habernal, Gurevych 2016; CC BY 4.0)."""
 
 
-class World:
+class RewardWorld:
     """One draw of a kind: prompts on demand, their utilities, and pairs to be tested on."""
 
     def __init__(self, kind: str, dim: int, seed: int) -> None:
@@ -90,7 +90,7 @@ def excess(margin: Floats, utilities: Floats) -> float:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class AnswerPairs:
     """Pairs of texts that people have compared: features (n, 2, dim), and the share of votes that the first has."""
 
     features: Floats
@@ -99,11 +99,11 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.first)
 
-    def of(self, rows: np.ndarray) -> Pairs:
-        return Pairs(self.features[rows], self.first[rows])
+    def of(self, rows: np.ndarray) -> AnswerPairs:
+        return AnswerPairs(self.features[rows], self.first[rows])
 
 
-def real_logs(dim: int) -> Iterator[tuple[str, Pairs]]:
+def real_logs(dim: int) -> Iterator[tuple[str, AnswerPairs]]:
     """Logs that are at hand, with text features of so many dimensions."""
     yield "answers of language models (llmfao)", answers(dim)
     if argument_files():
@@ -122,7 +122,7 @@ def argument_files() -> tuple[Path, ...]:
 
 
 @cache
-def arguments(dim: int) -> Pairs:
+def arguments(dim: int) -> AnswerPairs:
     """11,650 pairs of arguments on 32 topics, and which of the two is the more convincing."""
     rows = []
     for path in argument_files():
@@ -133,14 +133,14 @@ def arguments(dim: int) -> Pairs:
 
 
 @cache
-def answers(dim: int) -> Pairs:
+def answers(dim: int) -> AnswerPairs:
     """Decided votes on answers to 13 prompts."""
     votes = [vote for vote in load_llmfao() if vote.outcome in (Outcome.FIRST, Outcome.SECOND)]
     texts = [(str(vote.payload_first), str(vote.payload_second)) for vote in votes]
     return _described(texts, np.array([float(vote.outcome is Outcome.FIRST) for vote in votes]), dim)
 
 
-def _described(texts: list[tuple[str, str]], first: Floats, dim: int) -> Pairs:
+def _described(texts: list[tuple[str, str]], first: Floats, dim: int) -> AnswerPairs:
     """Words weighted by rarity, in the directions in which texts differ most; and how long a text is."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -151,4 +151,4 @@ def _described(texts: list[tuple[str, str]], first: Floats, dim: int) -> Pairs:
     reduced = TruncatedSVD(size, random_state=0).fit_transform(words)
     lengths = np.log1p([len(text) for text in every])
     features = dict(zip(every, np.column_stack([reduced, lengths]), strict=True))
-    return Pairs(np.array([[features[text] for text in pair] for pair in texts]), first)
+    return AnswerPairs(np.array([[features[text] for text in pair] for pair in texts]), first)

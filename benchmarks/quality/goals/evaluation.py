@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 import duelist as dl
-from benchmarks.jobs.problems import World
+from benchmarks.quality.goals.problems import GoalWorld
 from duelist.core.arrays import Floats
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
@@ -48,7 +48,7 @@ class Finding:
 class Judge:
     """The votes so far, and what they say."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: GoalWorld) -> None:
         self._arms = np.eye(world.n) if world.features is None else world.features - world.features.mean(axis=0)
         variance = self._arms.var(axis=0)
         dim = self._arms.shape[1]
@@ -89,7 +89,7 @@ class Judge:
         )
 
 
-def play(policy: Policy, table: Floats | dl.ArmTable, world: World, luck: np.random.Generator) -> Finding:
+def play(policy: Policy, table: Floats | dl.ArmTable, world: GoalWorld, luck: np.random.Generator) -> Finding:
     """One policy through all checkpoints; it goes on after an announcement, of which the first counts."""
     judge, look = Judge(world), FIRST_LOOK
     named: list[int] = []

@@ -1,6 +1,6 @@
 """`make bench-bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
 
-    python -m benchmarks.bonus [--runs 512]
+    python -m benchmarks.quality.bonus [--runs 512]
 
 A program of its own, much smaller than the library and sharing nothing with it but the goals, so that a bonus is a line to
 change. Every variant plays the same runs of 4,000 rounds: the hypercube of the paper (dim 5, 32 arms) and 32 random arms in 5
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -20,12 +19,12 @@ from numba import njit, prange
 from numpy.typing import NDArray
 from rich.progress import track
 
+from benchmarks import DOCS
 from duelist.research.paper import beyond
 from duelist.research.paper.beyond import TAIL
 
 Floats = NDArray[np.float64]
 
-DOCS: Final = Path(__file__).parents[1] / "docs"
 DIM, N_ARMS, HORIZON, BLOCK = 5, 32, 4000, 128
 SCALES: Final = tuple(beyond.WANTED)
 WORLDS: Final = ("hypercube", "random arms")
@@ -245,7 +244,7 @@ def regrets(variant: Variant, runs: int) -> Floats:
     return found
 
 
-class Summary(NamedTuple):
+class RegretSummary(NamedTuple):
     """Relative to the former bonus where it says so; the rest by world."""
 
     means: Floats
@@ -256,11 +255,11 @@ class Summary(NamedTuple):
     both: float
 
 
-def summary(mine: Floats, former: Floats, plain: Floats) -> Summary:
+def summary(mine: Floats, former: Floats, plain: Floats) -> RegretSummary:
     blocks = mine.reshape(len(WORLDS), len(SCALES), -1, BLOCK)
     heavy = blocks.max(axis=3) >= TAIL * np.median(blocks, axis=3)
     wanted = blocks[0].mean(axis=2) <= WANTED[:, None] * plain[0].reshape(len(SCALES), -1, BLOCK).mean(axis=2)
-    return Summary(
+    return RegretSummary(
         mine.mean(axis=2),
         _relative(mine.mean(axis=2), former.mean(axis=2)),
         _relative(np.sqrt((mine**2).mean(axis=2)), np.sqrt((former**2).mean(axis=2))),
@@ -274,7 +273,7 @@ def _relative(mine: Floats, theirs: Floats) -> Floats:
     return np.asarray(np.exp(np.log(mine / theirs).mean(axis=1)))
 
 
-def page(found: dict[str, Summary], runs: int) -> str:
+def page(found: dict[str, RegretSummary], runs: int) -> str:
     columns = (
         "squared bonus / W²",
         "hypercube: mean regret at scale 0.5, 1, 2, 4",
@@ -288,7 +287,7 @@ def page(found: dict[str, Summary], runs: int) -> str:
     lines = [
         "# Which bonus a pair should have",
         "",
-        f"Made by `make bench-bonus` (`benchmarks/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
+        f"Made by `make bench-bonus` (`benchmarks/quality/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
         "",
         "- L = log(1 + T μ' W²), f = μ'/μ'(0) at the gap of the pair; ridges in units of the arms' variance, 1 where none is named.",
         "- mean, rms: mean and root mean square of regret, divided by those of 2 · 0.6 L, the bonus the library had first;",
@@ -313,7 +312,7 @@ def page(found: dict[str, Summary], runs: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def draw(found: dict[str, Summary]) -> Any:
+def draw(found: dict[str, RegretSummary]) -> Any:
     figure, axes = plt.subplots(1, 2, figsize=(13, 5.5), sharey=True, layout="constrained")
     for w, ax in enumerate(axes):
         for k, (name, s) in enumerate(found.items()):

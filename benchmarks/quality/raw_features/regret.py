@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
-from benchmarks.street.announcing import ARM_EFFECTS, estimators_of, table_of
-from benchmarks.street.problems import wins, world_of
+from benchmarks.quality.raw_features.decisions import ARM_EFFECTS, estimators_of, table_of
+from benchmarks.quality.raw_features.problems import wins, world_of
 from duelist.policies import POLICIES
 from duelist.simulation.environments import DelayedVotes, Environment, FixedArms, Hypercube, LateArms, RawFeatures
 from duelist.simulation.environments.raw_features import KINDS

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from benchmarks.jobs import peers
-from benchmarks.jobs.judging import CHECKPOINTS, Judge, play, seeds
-from benchmarks.jobs.problems import World, judged
+from benchmarks.quality.goals import peers
+from benchmarks.quality.goals.evaluation import CHECKPOINTS, Judge, play, seeds
+from benchmarks.quality.goals.problems import GoalWorld, judged
 
 import duelist as dl
 from duelist.model.fit import fit_mle
@@ -14,7 +14,7 @@ def linear_world(seed, n=8, dim=3, scale=2.0):
     rng = np.random.default_rng(seed)
     arms = rng.normal(size=(n, dim)) * [1.0, 50.0, 0.01]
     utilities = arms @ (scale * rng.normal(size=dim) / arms.std(axis=0))
-    return World(utilities, 1.0 / (1.0 + np.exp(utilities - utilities[:, None]))[None], arms)
+    return GoalWorld(utilities, 1.0 / (1.0 + np.exp(utilities - utilities[:, None]))[None], arms)
 
 
 def random_votes(world, count, seed):

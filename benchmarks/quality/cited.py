@@ -22,10 +22,11 @@ from scipy.special import expit, xlogy
 from scipy.stats import kendalltau
 
 import duelist as dl
+from benchmarks import DOCS
 from duelist.simulation.environments import Environment, Hypercube, RawFeatures, World
 from duelist.simulation.evaluation import wilson
 
-PAGE = Path(__file__).parents[1] / "docs" / "cited.md"
+PAGE = DOCS / "cited.md"
 VOTES = 1000
 LOOKS = (100, 300, 1000)
 SLOW = {"FGTS": 3}

@@ -1,6 +1,6 @@
 """The best pair among very many arms: seconds, share of pairs looked at, memory, growth.
 
-`python -m benchmarks.large_arms` prints the tables; `pair_rows` and `growth_rows` return them as dictionaries.
+`python -m benchmarks.speed.large_arms` prints the tables; `pair_rows` and `growth_rows` return them as dictionaries.
 Arms are standard normal. A state is what a policy holds after some random duels: the precision I + sum zz', the
 estimate fitted to their outcomes (or no estimate at all, when only widths count: the hardest case), and the radius
 sqrt(dim log duels). The baseline computes every pair in blocks with NumPy, on all cores; it is timed on some rows and
@@ -103,7 +103,7 @@ def share_examined(s: State) -> float:
 _MEMORY = """
 import numpy as np
 import duelist as dl
-from benchmarks.large_arms import high_water, state
+from benchmarks.speed.large_arms import high_water, state
 dl.best_pair(np.eye(300, 2), np.ones(2), np.eye(2), 1.0)
 s = state({n_arms}, {dim}, {duels}, {estimate})
 before = high_water()

@@ -1,11 +1,13 @@
-"""docs/street.md, whose sections are made one at a time."""
+"""docs/raw-features.md, whose sections are made one at a time."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "street.md"
+from benchmarks import DOCS
+
+PAGE: Final = DOCS / "raw-features.md"
 SECTIONS: Final = (
     "best",
     "announcements",
@@ -42,7 +44,7 @@ def put(page: Path, name: str, section: str) -> None:
     lines = [
         "# On features as people have them",
         "",
-        "Made by `make bench-street`, each part by itself; do not edit.",
+        "Made by `make bench-raw-features`, each part by itself; do not edit.",
         "",
     ]
     for each in SECTIONS:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 import duelist as dl
-from benchmarks.street.problems import announcing_problems, wins, world_of
+from benchmarks.quality.raw_features.problems import announcing_problems, wins, world_of
 from duelist.simulation.environments import Environment
 
 DELTA = 0.1

@@ -19,18 +19,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import duelist as dl
-from benchmarks.jobs import logs, rank_peers
-from benchmarks.jobs.judging import seeds
-from benchmarks.jobs.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
-from benchmarks.jobs.problems import Problem, World, judged
+from benchmarks import DOCS, ROOT
+from benchmarks.quality.goals import logs, rank_peers
+from benchmarks.quality.goals.evaluation import seeds
+from benchmarks.quality.goals.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
+from benchmarks.quality.goals.problems import GoalWorld, Problem, judged
 from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
 
-HERE = Path(__file__).parents[2]
-PAGE = HERE / "docs" / "jobs-rank.md"
+PAGE = DOCS / "jobs-rank.md"
 PICTURE = "jobs-rank.png"
-KEPT = HERE / "out" / "jobs-rank"
+KEPT = ROOT / "out" / "jobs-rank"
 RUNS = 32
 LARGE, RUNS_OF_LARGE = 40, 12
 """Problems with so many arms take minutes a run."""
@@ -58,10 +58,10 @@ PROBLEMS = (
 ASAP_PROBLEMS = {ASAP: ("arguments",), APPROX: ("arguments", "events", "photos by color", "no features")}
 ASAP_VOTES = 600
 """It takes a minute a run, and its faster variant some seconds; neither knows features."""
-Contestant = Callable[[World, int], tuple[Policy, Floats | dl.ArmTable]]
+Contestant = Callable[[GoalWorld, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
-def ranking_pair(top: int | None, world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
+def ranking_pair(top: int | None, world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """As people have it: the exact estimate with features; arms known by who they are without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.RankingPair(top=top, estimator=estimator, random_state=seed), world.table()
@@ -329,12 +329,12 @@ def draw(results: Results, path: Path) -> None:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Ranking", "")
-    yield f"Made by `make bench-rank` with duelist {dl.__version__}: {runs} runs a problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
-    yield f"{ASAP_RUNS} of ASAP; the same worlds and the same luck for every policy. Problems are described in"
-    yield "`benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/rank_peers.py`. One judge, which sees nothing but the votes, orders"
-    yield "the arms for all (`benchmarks/jobs/ordering.py`). Votes to a level: where the mean over runs first reaches it, looked at from"
-    yield f"vote {FIRST_LOOK} to {VOTES_AN_ARM} votes an arm, at most {MOST_VOTES:,}. In brackets: 95 % bootstrap intervals over runs;"
-    yield "a dash where uniform sampling or the policy does not get there in nearly every resample."
+    yield f"Made by `make bench-rank` with duelist {dl.__version__}: {runs} runs per problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
+    yield f"{ASAP_RUNS} of ASAP; all policies meet the same worlds and the same random numbers. `benchmarks/quality/goals/` describes"
+    yield "the problems (`problems.py`), the peers (`rank_peers.py`), and the ordering (`ordering.py`), which ranks the arms from the votes"
+    yield "alone, by the same rule for every policy. Votes to a level: the votes after which the mean over runs first reaches it, checked"
+    yield f"from vote {FIRST_LOOK} to {VOTES_AN_ARM} votes per arm, at most {MOST_VOTES:,}. In brackets: 95 % intervals over runs;"
+    yield "a dash if uniform sampling or the policy does not reach it in nearly every resample."
     yield ""
     left_out = [*logs.missing(), *([] if rank_peers.has_asap() else [f"{ASAP}: get {rank_peers.ASAP_SOURCE}"])]
     left_out += [

@@ -1,4 +1,4 @@
-"""How well can anybody foresee votes after a few? A part of docs/street.md.
+"""How well can anybody foresee votes after a few? A part of docs/raw-features.md.
 
 A world here is drawn from what the rule knows: utilities of one of four sizes, each as likely, and theta normal. Nobody can have less
 log-loss on average over these worlds than the predictive distribution of Bayes, which averages over every theta in proportion to its
@@ -28,7 +28,7 @@ FREEDOM = 5.0  # of the t distribution that theta is proposed from: wider than t
 
 
 @dataclass(frozen=True)
-class Log:
+class PairLog:
     """Differences and outcomes, those to learn from and those held out."""
 
     z: np.ndarray
@@ -44,15 +44,15 @@ class Log:
         return float(np.mean(np.logaddexp(0.0, margin) - self.held_outcome * margin))
 
 
-def drawn(dim: int, scale: float, rng: np.random.Generator) -> Log:
+def drawn(dim: int, scale: float, rng: np.random.Generator) -> PairLog:
     """Arms are normal, so a utility has the standard deviation `scale`."""
     theta = scale / np.sqrt(dim) * rng.standard_normal(dim)
     z = np.sqrt(2.0) * rng.standard_normal((VOTES + HELD_OUT, dim))
     outcome = (rng.random(len(z)) < expit(z @ theta)).astype(float)
-    return Log(z[:VOTES], outcome[:VOTES], z[VOTES:], outcome[VOTES:])
+    return PairLog(z[:VOTES], outcome[:VOTES], z[VOTES:], outcome[VOTES:])
 
 
-def foreseen(log: Log, scales: Sequence[float], rng: np.random.Generator) -> np.ndarray:
+def foreseen(log: PairLog, scales: Sequence[float], rng: np.random.Generator) -> np.ndarray:
     """Chances of the held-out votes by Bayes' rule over these scales: importance sampling, with a proposal for each."""
     dim = log.z.shape[1]
     thetas, weights = [], []

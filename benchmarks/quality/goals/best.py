@@ -18,31 +18,31 @@ from pathlib import Path
 import numpy as np
 
 import duelist as dl
-from benchmarks.jobs import logs, peers
-from benchmarks.jobs.judging import CHECKPOINTS, DELTA, Finding, play, seeds
-from benchmarks.jobs.problems import Problem, World, judged
+from benchmarks import DOCS, ROOT
+from benchmarks.quality.goals import logs, peers
+from benchmarks.quality.goals.evaluation import CHECKPOINTS, DELTA, Finding, play, seeds
+from benchmarks.quality.goals.problems import GoalWorld, Problem, judged
 from duelist.core.arrays import Floats
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
 
-HERE = Path(__file__).parents[2]
-PAGE = HERE / "docs" / "jobs-best.md"
-KEPT = HERE / "out" / "jobs-best"
+PAGE = DOCS / "jobs-best.md"
+KEPT = ROOT / "out" / "jobs-best"
 RUNS = 64
 SEED = 39
 RESAMPLES = 2000
 OURS, PEER, PLAIN = "BestArmPair", "TopTwoThompson", "UniformPair"
 ARM_EFFECTS, RECOMMENDED = "BestArmPair, arm effects", "BestArmPair as recommended"
-Contestant = Callable[[World, int], tuple[Policy, Floats | dl.ArmTable]]
+Contestant = Callable[[GoalWorld, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
-def best_arm_pair(world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
+def best_arm_pair(world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """As people have it: the exact estimate with features; arms known by who they are without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.BestArmPair(estimator=estimator, random_state=seed), world.table()
 
 
-def with_arm_effects(world: World, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
+def with_arm_effects(world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
     """Features and a term of each arm's own, as studies have it."""
     return dl.BestArmPair(estimator="online", random_state=seed), dl.ArmTable(world.n, world.features)
 
@@ -86,7 +86,7 @@ def findings(problem: str, contestant: str, runs: int, pool: ProcessPoolExecutor
 
 def stamp(contestant: str) -> str:
     """Changes with the files of this folder that a run depends on, and for policies of the library with them and their engine."""
-    names = ("judging", "logs", "problems", "peers")
+    names = ("evaluation", "logs", "problems", "peers")
     mine = [zlib.crc32((Path(__file__).parent / f"{name}.py").read_bytes()) for name in names]
     engine = None if hasattr(peers, contestant) else code_stamp()
     return f"{zlib.crc32(repr((engine, mine)).encode()):08x}"
@@ -237,9 +237,10 @@ def _milliseconds(name: str, arms: Floats | dl.ArmTable) -> float:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Naming the best arm", "")
-    yield f"Made by `make bench-best` with duelist {dl.__version__}: {runs} runs a problem, the same worlds and the same luck for every"
-    yield "policy. Problems are described in `benchmarks/jobs/problems.py`, peers in `benchmarks/jobs/peers.py`; one judge, which sees"
-    yield "nothing but the votes, names an arm for all (`benchmarks/jobs/judging.py`). In brackets: 95 % bootstrap intervals over runs."
+    yield f"Made by `make bench-best` with duelist {dl.__version__}: {runs} runs per problem; all policies meet the same worlds and the"
+    yield "same random numbers. `benchmarks/quality/goals/` describes the problems (`problems.py`), the peers (`peers.py`), and the"
+    yield "evaluation (`evaluation.py`), which recommends an arm from the votes alone, by the same rule for every policy. In brackets:"
+    yield "95 % bootstrap intervals over runs."
     yield ""
     unplayed = [problem for problem in problems() if problem not in results]
     left_out = [*logs.missing(), *([f"not played this time: {', '.join(unplayed)}"] if unplayed else [])]

@@ -38,7 +38,7 @@ JOKES = 100
 
 
 @dataclass(frozen=True)
-class Log:
+class RealVotes:
     """Votes on the pairs of some arms."""
 
     wins: Floats
@@ -50,17 +50,17 @@ class Log:
     features: Floats | None = None
     """Raw features (n, dim)."""
 
-    def of(self, arms: Ints) -> Log:
+    def of(self, arms: Ints) -> RealVotes:
         """The part of it that is about some arms."""
         table = np.ix_(arms, arms)
         features = None if self.features is None else self.features[arms]
-        return Log(self.wins[table], self.held_out[table], self.utilities[arms], features)
+        return RealVotes(self.wins[table], self.held_out[table], self.utilities[arms], features)
 
-    def without_features(self) -> Log:
-        return Log(self.wins, self.held_out, self.utilities)
+    def without_features(self) -> RealVotes:
+        return RealVotes(self.wins, self.held_out, self.utilities)
 
 
-def split_log(wins: Floats, features: Floats | None = None) -> Log:
+def split_log(wins: Floats, features: Floats | None = None) -> RealVotes:
     """A log whose votes are divided by chance, always the same way; ties, which are halves, go together."""
     rng = np.random.default_rng(SPLIT_SEED)
     i, j = np.triu_indices(len(wins), 1)
@@ -73,7 +73,7 @@ def split_log(wins: Floats, features: Floats | None = None) -> Log:
     won = np.minimum(np.maximum(won, aside - wins[j, i]), wins[i, j])
     held[i, j], held[j, i] = won, aside - won
     kept = wins - held
-    return Log(kept, held, bradley_terry(kept), features)
+    return RealVotes(kept, held, bradley_terry(kept), features)
 
 
 def bradley_terry(wins: Floats, ridge: float = 0.1) -> Floats:
@@ -98,7 +98,7 @@ def bradley_terry(wins: Floats, ridge: float = 0.1) -> Floats:
 
 
 @cache
-def photos(criterion: int = 0) -> Log:
+def photos(criterion: int = 0) -> RealVotes:
     """100 photos with 23 raw features, five votes on every pair."""
     loaded = load_photos()
     varying = loaded.features.std(axis=0) > 0.0
@@ -109,7 +109,7 @@ PHOTO_CRITERIA = {name: k for k, name in enumerate(CRITERIA)}
 
 
 @cache
-def events() -> Log:
+def events() -> RealVotes:
     """100 events, three votes on every pair; gold questions count as other pairs do."""
     return split_log(np.rint(load_eventtime().counts))
 
@@ -124,7 +124,7 @@ class RatedVotes:
 
 
 @cache
-def answers() -> tuple[Log, RatedVotes]:
+def answers() -> tuple[RealVotes, RatedVotes]:
     """59 language models by the votes on their answers, and the votes themselves."""
     comparisons = list(load_llmfao())
     names = sorted({c.first for c in comparisons} | {c.second for c in comparisons})
@@ -169,12 +169,12 @@ def _files(name: str) -> list[Path]:
 
 
 @cache
-def arguments() -> tuple[Log, ...]:
+def arguments() -> tuple[RealVotes, ...]:
     """A log a topic: 20 to 35 arguments for one side of a debate, five votes on most pairs, raw features of their texts."""
     return tuple(_topic(path) for path in _files("arguments"))
 
 
-def _topic(path: Path) -> Log:
+def _topic(path: Path) -> RealVotes:
     texts: dict[str, str] = {}
     votes: list[tuple[str, str, float]] = []
     for _, pair in ET.iterparse(path):
@@ -213,7 +213,7 @@ def text_features(text: str) -> list[float]:
 
 
 @cache
-def tennis() -> Log:
+def tennis() -> RealVotes:
     """The 64 players with the most matches of ten seasons."""
     matches: list[tuple[str, str]] = []
     for path in _files("tennis"):
@@ -231,7 +231,7 @@ def _most_seen(won: Iterable[tuple[str, str]], count: int) -> Floats:
 
 
 @cache
-def humour() -> Log:
+def humour() -> RealVotes:
     """100 of 4,030 short texts, by chance: each has some 14 pairs, so what they are worth is fitted among all of them."""
     (path,) = _files("humour")
     pairs = np.loadtxt(path, np.int64, delimiter=",")

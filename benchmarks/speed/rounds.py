@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import duelist as dl
-from benchmarks import textbook
+from benchmarks.speed import textbook
 
 HORIZON, RUNS, DIM = 4000, 128, 5
 REPEATS = 5

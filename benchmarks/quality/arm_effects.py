@@ -1,6 +1,6 @@
 """Arms without features, and features with arm effects: what they cost, and what they are worth.
 
-    python -m benchmarks.arm_effects --page docs/arm-effects.md
+    python -m benchmarks.quality.arm_effects --page docs/arm-effects.md
 
 Every number of the page comes from one run of this program: about ten minutes on one core.
 """

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.special import expit
 
 import duelist as dl
-from benchmarks.jobs import logs
-from benchmarks.jobs.logs import Log
+from benchmarks.quality.goals import logs
+from benchmarks.quality.goals.logs import RealVotes
 from duelist.core.arrays import Floats, Ints
 from duelist.model.fit import fit_mle
 from duelist.research.datasets import data_folder
@@ -45,7 +45,7 @@ DRAWS_OF_ARMS: Final = 1000
 
 
 @dataclass(frozen=True)
-class World:
+class GoalWorld:
     """The problem of one run."""
 
     utilities: Floats
@@ -94,9 +94,9 @@ class Problem:
 
     name: str
     family: str
-    draw: Callable[[np.random.Generator], World]
+    draw: Callable[[np.random.Generator], GoalWorld]
 
-    def world(self, seed: int, run: int) -> World:
+    def world(self, seed: int, run: int) -> GoalWorld:
         """The world of a run, the same for every policy."""
         return self.draw(np.random.default_rng([seed, run, 1]))
 
@@ -109,7 +109,7 @@ def judged(families: tuple[str, ...] = FAMILIES) -> dict[str, Problem]:
 # -- worlds of logs ----------------------------------------------------------------------
 
 
-def chances_in(log: Log) -> Floats:
+def chances_in(log: RealVotes) -> Floats:
     """The chance of each pair: its votes, and `PSEUDO_VOTES` as the fitted utilities have them."""
     fitted = expit(log.utilities[:, None] - log.utilities)
     return np.asarray((log.wins + PSEUDO_VOTES * fitted) / (log.wins + log.wins.T + PSEUDO_VOTES))
@@ -121,7 +121,7 @@ def has_a_best(utilities: Floats, chances: Floats) -> bool:
     return bool((np.delete(chances[best], best) > 0.5).all() and ordered[-1] > ordered[-2])
 
 
-def part_of(log: Log, count: int, rng: np.random.Generator) -> Log:
+def part_of(log: RealVotes, count: int, rng: np.random.Generator) -> RealVotes:
     """Some arms of a log, drawn until one of them is the best whatever is asked."""
     for _ in range(DRAWS_OF_ARMS):
         part = log.of(np.sort(rng.choice(len(log.utilities), min(count, len(log.utilities)), replace=False)))
@@ -130,13 +130,13 @@ def part_of(log: Log, count: int, rng: np.random.Generator) -> Log:
     raise ValueError(f"in {DRAWS_OF_ARMS} draws of {count} of {len(log.utilities)} arms none beat all others")
 
 
-def replayed(log: Log, count: int, rng: np.random.Generator) -> World:
+def replayed(log: RealVotes, count: int, rng: np.random.Generator) -> GoalWorld:
     """Real votes on some arms of a log."""
     part = part_of(log, count, rng)
-    return World(part.utilities, chances_in(part)[None], part.features, part.held_out)
+    return GoalWorld(part.utilities, chances_in(part)[None], part.features, part.held_out)
 
 
-def replayed_topic(topics: tuple[Log, ...], features: bool, rng: np.random.Generator) -> World:
+def replayed_topic(topics: tuple[RealVotes, ...], features: bool, rng: np.random.Generator) -> GoalWorld:
     """Real votes on the arguments of one topic, all but a few, so that runs on one topic differ."""
     log = topics[int(rng.integers(len(topics)))]
     return replayed(log if features else log.without_features(), len(log.utilities) * 4 // 5, rng)
@@ -152,14 +152,14 @@ def _matrices() -> Iterator[Problem]:
     yield Problem("answers", "matrices", lambda rng: replayed(logs.answers()[0], 40, rng))
 
 
-def _published(path: Path, rng: np.random.Generator) -> World:
+def _published(path: Path, rng: np.random.Generator) -> GoalWorld:
     """A table of chances; arms are worth what their chance against the best says, in log-odds."""
     matrix = PreferenceMatrix.from_csv(path).matrix
     best = int(np.argmax((matrix > 0.5).sum(axis=1)))
-    return World(np.log(matrix[:, best]) - np.log(matrix[best]), matrix[None])
+    return GoalWorld(np.log(matrix[:, best]) - np.log(matrix[best]), matrix[None])
 
 
-def _photos(criterion: int, features: bool, rng: np.random.Generator) -> World:
+def _photos(criterion: int, features: bool, rng: np.random.Generator) -> GoalWorld:
     log = logs.photos(criterion)
     return replayed(log if features else log.without_features(), 30, rng)
 
@@ -177,7 +177,7 @@ def _public() -> Iterator[Problem]:
 
 
 @cache
-def _usable_topics() -> tuple[Log, ...]:
+def _usable_topics() -> tuple[RealVotes, ...]:
     """Topics of which four fifths of the arguments, drawn a few times, have one that beats all others."""
     rng, usable = np.random.default_rng(logs.SPLIT_SEED), []
     for log in logs.arguments():
@@ -201,12 +201,12 @@ def _some(utilities: Floats, count: int, rng: np.random.Generator) -> Ints:
     return np.sort(rng.choice(len(utilities), count, replace=False))
 
 
-def _unlike_care(rng: np.random.Generator) -> World:
+def _unlike_care(rng: np.random.Generator) -> GoalWorld:
     """30 language models; every rater turns differences of utility into votes with a slope of their own, fitted to their votes."""
     log, slopes = logs.answers()[0], slopes_of_raters()
     arms = _some(log.utilities, 30, rng)
     gaps = log.utilities[arms][:, None] - log.utilities[arms]
-    return World(log.utilities[arms], expit(rng.permutation(slopes)[:, None, None] * gaps))
+    return GoalWorld(log.utilities[arms], expit(rng.permutation(slopes)[:, None, None] * gaps))
 
 
 @cache
@@ -221,7 +221,7 @@ def slopes_of_raters() -> Floats:
     return np.maximum(np.array(slopes), 0.0)
 
 
-def _no_order(rng: np.random.Generator) -> World:
+def _no_order(rng: np.random.Generator) -> GoalWorld:
     """40 events; the log-odds of every pair differ by chance from what the fit says: N(0, MISFIT^2)."""
     log = logs.events()
     for _ in range(DRAWS_OF_ARMS):
@@ -229,15 +229,15 @@ def _no_order(rng: np.random.Generator) -> World:
         noise = np.triu(rng.standard_normal((40, 40)), 1) * MISFIT
         chances = expit(utilities[:, None] - utilities + noise - noise.T)
         if has_a_best(utilities, chances):
-            return World(utilities, chances[None])
+            return GoalWorld(utilities, chances[None])
     raise ValueError(f"in {DRAWS_OF_ARMS} draws no event came before all others")
 
 
-def _features_and_effects(rng: np.random.Generator) -> World:
+def _features_and_effects(rng: np.random.Generator) -> GoalWorld:
     """40 photos with raw features, worth what the fit to their votes says, of which features explain a part."""
     log = logs.photos(0)
     part = log.of(_some(log.utilities, 40, rng))
-    return World(part.utilities, expit(part.utilities[:, None] - part.utilities)[None], part.features)
+    return GoalWorld(part.utilities, expit(part.utilities[:, None] - part.utilities)[None], part.features)
 
 
 # -- made --------------------------------------------------------------------------------
@@ -257,20 +257,20 @@ def _made() -> Iterator[Problem]:
         yield Problem(kind, "made", partial(_of_environment, RawFeatures(kind)))
 
 
-def _linear(features: Floats | None, utilities: Floats) -> World:
-    return World(utilities, expit(utilities[:, None] - utilities)[None], features)
+def _linear(features: Floats | None, utilities: Floats) -> GoalWorld:
+    return GoalWorld(utilities, expit(utilities[:, None] - utilities)[None], features)
 
 
-def _random_arms(n: int, dim: int, rng: np.random.Generator) -> World:
+def _random_arms(n: int, dim: int, rng: np.random.Generator) -> GoalWorld:
     arms, theta = rng.standard_normal((n, dim)), rng.standard_normal(dim)
     return _linear(arms, arms @ (SIZE * theta / np.linalg.norm(theta)))
 
 
-def _no_features(rng: np.random.Generator) -> World:
+def _no_features(rng: np.random.Generator) -> GoalWorld:
     return _linear(None, rng.standard_normal(30))
 
 
-def _of_environment(environment: Environment, rng: np.random.Generator) -> World:
+def _of_environment(environment: Environment, rng: np.random.Generator) -> GoalWorld:
     world = environment.draw_world(rng)
     arms = np.asarray(world.arms)
     return _linear(arms, arms @ world.theta if world.utilities is None else world.utilities)

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 
-class History:
+class DuelHistory:
     """Rows of one estimator, its precision and its estimate."""
 
     def __init__(self, dim: int, horizon: int, prior: float, ridge: float) -> None:
@@ -59,7 +59,7 @@ class Flat(Textbook):
 
     def __init__(self, arms: np.ndarray, horizon: int, seed: int) -> None:
         super().__init__(arms, horizon, seed)
-        self.history = History(self.dim, horizon, 1.0, 1.0)
+        self.history = DuelHistory(self.dim, horizon, 1.0, 1.0)
 
     def tell(self, i: int, j: int, outcome: float) -> None:
         self.history.add(self.arms[i] - self.arms[j], outcome, 1.0)
@@ -110,7 +110,7 @@ class TextbookVACDB(Textbook):
         self.n_layers = int(np.ceil(np.log2(1.0 / self.alpha)))
         self.scale, self.kappa, self.delta = scale, 0.25, 0.05
         small = 0.5 ** np.arange(1, self.n_layers + 1)
-        self.layers = [History(self.dim, horizon, s * s, s * s * rho) for s in small]
+        self.layers = [DuelHistory(self.dim, horizon, s * s, s * s * rho) for s in small]
         self.radius = scale * small * (1.0 + 1.0 / self.kappa)
         self.t = 0
         self.pending: tuple[int, float] | None = None

@@ -1,0 +1,1 @@
+"""Quality of decisions and estimates, on generated and real votes."""

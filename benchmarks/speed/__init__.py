@@ -1,0 +1,1 @@
+"""Speed of policies and simulations: `python -m benchmarks`."""

@@ -1,1 +1,0 @@
-"""Do the answers hold on features as people have them? `make bench-street` writes docs/street.md."""
