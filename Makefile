@@ -130,7 +130,7 @@ postgres: ## Install PostgreSQL if the tests would not find it.
 	scripts/install-postgres
 
 ##@ Test for longer
-.PHONY: crash crash-server power-cut off-policy sanitize machines
+.PHONY: crash crash-server power-cut failover off-policy sanitize machines
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
@@ -139,6 +139,9 @@ crash-server: for-tests $(VENV)/.group-server postgres ## Kill a server under lo
 
 power-cut: for-tests ## Cut the power of a simulated disk 2,000 times under SQLite (10 minutes). Options: CUTS=...
 	DUELIST_POWER_CUTS=$(or $(CUTS),2000) $(PYTEST) tests/study/storage/test_power_cut.py -v -rP
+
+failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times under a busy server (5 minutes). Options: RESTARTS=...
+	DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP

@@ -61,6 +61,9 @@ class Raters:
     lost_connections: int = 0
     done: threading.Event = field(default_factory=threading.Event)
     failures: list[str] = field(default_factory=list)
+    waits: bool = False
+    """Whether 503 with Retry-After is expected; they then send the request again."""
+    unavailable: int = 0
 
     def begin(self) -> None:
         self.threads = [threading.Thread(target=self._rate, args=(name,)) for name in self.tokens]
@@ -100,6 +103,10 @@ class Raters:
         except httpx.TransportError:
             self.lost_connections += 1
             time.sleep(0.02)
+            return None
+        if self.waits and answer.status_code == 503 and "Retry-After" in answer.headers:
+            self.unavailable += 1
+            time.sleep(0.05)
             return None
         if answer.status_code != 200:
             self.failures.append(f"{verb}: {answer.status_code} {answer.text}")

@@ -45,6 +45,13 @@ def server() -> Iterator[sa.URL]:
         yield url
 
 
+def restart(server: sa.URL) -> None:
+    """Restart a server of `own_server` as after a crash: connections end at once, and it recovers from its log."""
+    folder = server.query["host"]
+    command = [binary("pg_ctl"), "-D", f"{folder}/data", "-l", f"{folder}/log", "-m", "immediate", "-w", "restart"]
+    subprocess.run(command, user=_user(), cwd=folder, stdout=subprocess.DEVNULL, check=True)
+
+
 @contextmanager
 def own_server(durable: bool = False) -> Iterator[sa.URL]:
     """A running server in a temporary folder of this machine; one that waits for the disk if it shall be `durable`."""
