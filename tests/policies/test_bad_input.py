@@ -309,7 +309,7 @@ def test_simulate_threads(threads):
     raises(says, dl.simulate, dl.UniformPair(), WORLD, horizon=5, runs=2, threads=threads)
 
 
-@pytest.mark.parametrize("nowhere", [None, "hypercube", Hypercube], ids=repr)
+@pytest.mark.parametrize("nowhere", [None, "hipercube", Hypercube], ids=repr)
 def test_simulate_something_that_is_no_environment(nowhere):
     raises([repr(nowhere), "nvironment"], dl.simulate, dl.UniformPair(), nowhere, horizon=5, runs=2)
 
@@ -324,7 +324,7 @@ def test_simulate_with_two_policies_of_one_label(twin):
     raises([repr(twin), "twice", "mapping"], dl.simulate, [twin, twin.clone(None)], WORLD, horizon=5, runs=2)
 
 
-@pytest.mark.parametrize("impostor", [3, "vacdb", None, dl.UniformPair], ids=repr)
+@pytest.mark.parametrize("impostor", [3, "vacbd", None, dl.UniformPair], ids=repr)
 @pytest.mark.parametrize("wrap", [lambda p: [p], lambda p: {"it": p}], ids=["list", "mapping"])
 def test_simulate_something_that_is_no_policy(impostor, wrap):
     raises([repr(impostor)], dl.simulate, wrap(impostor), WORLD, horizon=5, runs=2)

@@ -60,7 +60,7 @@ ENVIRONMENTS = {
 @pytest.mark.parametrize("label", SIMULATED)
 def test_a_simulation_plays_the_duels_of_live_policies(label: str, environment: str) -> None:
     spy, policy, seed, runs, horizon = Spy(), SIMULATED[label], 5, 10, 300
-    played = simulate({"spy": spy, label: policy}, ENVIRONMENTS[environment], horizon, runs, seed)
+    played = simulate({"spy": spy, label: policy}, ENVIRONMENTS[environment], horizon, runs, seed, tell_horizon=False)
     first, second = played.duels(label)
     outcomes = played.outcomes(label)
     for run in range(runs):

@@ -108,7 +108,7 @@ def test_simulated_runs_are_what_a_live_loop_plays(policy, world):
 def test_an_unknown_horizon_is_played_as_live(policy):
     """Layers are added as the guessed horizon doubles, ahead of time in a simulation."""
     template = POLICIES[policy](horizon=None)
-    runs = dl.simulate(template, WORLDS["changing"], horizon=600, runs=1, seed=4)
+    runs = dl.simulate(template, WORLDS["changing"], horizon=600, runs=1, seed=4, tell_horizon=False)
     expected = play_by_hand(template, WORLDS["changing"], 600, 4, 0, link_chance)
     assert_same_log(runs.log(policy), expected, fields=("first", "second", "outcome"))
 
@@ -417,8 +417,8 @@ def test_labels_are_names_and_settings_where_names_repeat():
         ({"policies": []}, "No policies"),
         ({"policies": {}}, "No policies"),
         ({"policies": [dl.UniformPair(), dl.UniformPair()]}, r"UniformPair\(\) is given twice"),
-        ({"policies": ["VACDB"]}, "'VACDB'"),
-        ({"environment": "Hypercube"}, "'Hypercube'"),
+        ({"policies": ["VACBD"]}, "'VACBD'"),
+        ({"environment": "Hipercube"}, "'Hipercube'"),
     ],
 )
 def test_bad_input_is_refused_by_value(arguments, named):
@@ -444,7 +444,7 @@ def test_settings_say_what_was_run():
     assert runs.settings["seed"] == 9
     assert runs.settings["environment"]["environment"] == "Hypercube"
     assert runs.settings["environment"]["scale"] == 0.5
-    assert runs.settings["policies"] == {"MaxInP": "MaxInP(scale=2.0)"}
+    assert runs.settings["policies"] == {"MaxInP": "MaxInP(horizon=5, scale=2.0)"}
     assert runs.settings["versions"]["duelist"] == dl.__version__
     assert (runs.runs, runs.horizon) == (2, 5)
     assert repr(runs) == "Runs(MaxInP; 2 runs of 5 rounds)"

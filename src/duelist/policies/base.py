@@ -67,14 +67,20 @@ class Policy(ABC):
 
     def clone(self, random_state: int | None) -> Self:
         """Return a policy with the same hyperparameters that has learned nothing."""
-        params = self.params
-        if "random_state" in params:
-            params["random_state"] = random_state
-        return type(self)(**params)
+        return self.replace(random_state=random_state) if "random_state" in self.params else self.replace()
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a policy with these hyperparameters changed that has learned nothing."""
+        return type(self)(**{**self.params, **changes})
 
     def __repr__(self) -> str:
+        return self.describe()
+
+    def describe(self, horizon: int | None = None) -> str:
+        """Return the name and the settings that are not the default, leaving out a horizon that everybody shares."""
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
-        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_same(v, defaults[n])]
+        shared = {} if horizon is None else {"horizon": horizon}
+        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_same(v, defaults[n]) and shared.get(n) != v]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     # -- for studies ---------------------------------------------------------------------

@@ -169,7 +169,7 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
     >>> make_policy("vacdb", horizon=100)
     VACDB(horizon=100)
     >>> make_policy(VACDB(scale=0.5), horizon=100)
-    VACDB(scale=0.5, horizon=100)
+    VACDB(horizon=100, scale=0.5)
     >>> make_policy("MaxInP:scale=0.5")
     MaxInP(scale=0.5)
     """
@@ -196,7 +196,7 @@ def fill_horizon(policy: Policy, horizon: int) -> Policy:
     params = policy.params
     if "horizon" not in params or params["horizon"] is not None:
         return policy
-    return type(policy)(**{**params, "horizon": horizon})
+    return policy.replace(horizon=horizon)
 
 
 def builtin_policy(name: str, *, horizon: int | None = None, **settings: Any) -> NativePolicy:

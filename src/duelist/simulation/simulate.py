@@ -110,13 +110,13 @@ def simulate(
     >>> runs.regret("UniformPair").shape
     (3, 10)
     """
-    check_integer("horizon", horizon)
+    horizon = check_integer("horizon", horizon)
     numbers = _run_numbers(runs)
     check_integer("seed", seed, 0, "a whole number of at least 0, so that the result can be repeated")
     check_threads(threads)
     world = make_environment(environment)
     templates = label_policies(policies, horizon if tell_horizon else None)
-    game = _Setup(world, int(horizon), numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    game = _Setup(world, horizon, numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
     kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
@@ -132,17 +132,16 @@ def describe_player(policy: Policy, distinct: bool) -> str:
 
 
 def label_policies(policies: Policies, horizon: int | None = None) -> dict[str, Policy]:
-    """Return policies by label, with the horizon if they lack one.
+    """Return policies by label, each with the horizon if it lacks one.
 
     The label of a policy without one is the name of its class, with settings where names repeat.
     """
     if isinstance(policies, Mapping):
-        made = {label: make_policy(policy, horizon=horizon) for label, policy in policies.items()}
-        return _check_any(made)
-    given = [policies] if isinstance(policies, Policy | str) else list(policies)
+        return _check_any({label: make_policy(policy, horizon=horizon) for label, policy in policies.items()})
+    given = [policies] if isinstance(policies, Policy | str) else policies
     listed = [make_policy(policy, horizon=horizon) for policy in given]
     names = [type(p).__name__ for p in listed]
-    labels = [n if names.count(n) == 1 else repr(p) for n, p in zip(names, listed, strict=True)]
+    labels = [n if names.count(n) == 1 else p.describe(horizon) for n, p in zip(names, listed, strict=True)]
     repeated = {label for label in labels if labels.count(label) > 1}
     if repeated:
         raise InvalidInput(f"{sorted(repeated)[0]} is given twice.", "Give a mapping with a label for each.")

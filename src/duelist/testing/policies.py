@@ -111,7 +111,7 @@ class SimulationContract(ABC):
                 live.tell(duel, float(outcome))
 
     def _simulated(self, environment: FixedArms | RandomArms, runs: int) -> Runs:
-        return simulate(self.make(0), environment, horizon=25, runs=runs, seed=SEED)
+        return simulate(self.make(0), environment, horizon=25, runs=runs, seed=SEED, tell_horizon=False)
 
 
 class PolicyContract(SimulationContract):

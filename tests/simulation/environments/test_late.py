@@ -33,7 +33,7 @@ COUNTING = [pytest.param(cls, {"horizon": ROUNDS}, id=name) for name, cls in COU
 def lived(kind, settings, environment, delay):
     """The duels of all runs in a simulation, and of policies that are asked and told by hand, with the same outcomes."""
     rounds = worlds_of(environment, SEED, range(RUNS)).next_rounds(ROUNDS)
-    simulated = dl.simulate({"p": kind(**settings)}, environment, ROUNDS, RUNS, SEED)
+    simulated = dl.simulate({"p": kind(**settings)}, environment, ROUNDS, RUNS, SEED, tell_horizon=False)
     duels = []
     for run in range(RUNS):
         policy, out = kind(**settings, random_state=policy_seed(SEED, run)), []

@@ -383,6 +383,12 @@ class NativePolicy(FittedPolicy):
         self._requires_arm_table = True
         return self
 
+    def replace(self, **changes: Any) -> Self:
+        """Return a policy with these hyperparameters changed that has learned nothing and accepts the same arms."""
+        new = super().replace(**changes)
+        new._requires_arm_table = self._requires_arm_table
+        return new
+
     def with_arm_effects(self, arms: Arms) -> Self:
         """Return a policy of the same kind with arm effects that has learned the votes so far.
 

@@ -45,7 +45,7 @@ def make_environment(environment: str | Environment, **settings: Any) -> Environ
     """Return the environment with that name and these settings, or `environment` itself.
 
     >>> make_environment("hypercube:dim=3", scale=4.0)
-    Hypercube(dim=3, scale=4.0, link='logistic')
+    Hypercube(dim=3, theta=None, scale=4.0, link='logistic', prior='direction')
     """
     if isinstance(environment, Environment):
         if settings:
