@@ -319,7 +319,7 @@ def test_simulate_without_policies(nobody):
     raises(["No policies", "Give at least one"], dl.simulate, nobody, WORLD, horizon=5, runs=2)
 
 
-@pytest.mark.parametrize("twin", [dl.UniformPair(), dl.VACDB(horizon=5)], ids=repr)
+@pytest.mark.parametrize("twin", [dl.UniformPair(), dl.VACDB(horizon=9)], ids=repr)
 def test_simulate_with_two_policies_of_one_label(twin):
     raises([repr(twin), "twice", "mapping"], dl.simulate, [twin, twin.clone(None)], WORLD, horizon=5, runs=2)
 

@@ -1,5 +1,7 @@
 """Every way to play a policy fills in a missing horizon alike."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -48,5 +50,6 @@ def test_a_filled_policy_accepts_the_same_arms() -> None:
     """A policy made for arms without features stays one."""
     policy = dl.policy_for("best", arms=8)
     assert policy.requires_arm_table
-    assert fill_horizon(policy, 40).requires_arm_table
+    filled: Any = fill_horizon(policy, 40)
+    assert filled.requires_arm_table
     assert policy.clone(3).requires_arm_table

@@ -87,7 +87,8 @@ class ClassRegistry(Generic[T]):
         plugin = {normalize_name(key): point for key, point in self.plugins().items()}.get(normalize_name(name))
         if plugin is not None:
             return self._check(name, self._load(plugin))
-        if name not in self._registered and name in os.environ.get(self.variable, "").replace(" ", "").split(","):
+        announced = os.environ.get(self.variable, "").replace(" ", "").split(",")
+        if ":" in name and name not in self._registered and name in announced:
             self.register(self._check(name, self._import(name)))
         return self._registered.get(name)
 
