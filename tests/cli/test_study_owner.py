@@ -45,12 +45,12 @@ def test_limits(study):  # noqa: F811
 
 def test_raters(study):  # noqa: F811
     vote(study, rater="ben")
-    assert "'ben' is blocked; their votes are excluded" in study("study", "block", "captions", "ben")
+    assert "'ben' is blocked; their votes are excluded" in study("study", "block", "captions", "ben", "--exclude-votes")
     assert "Reinstate them with `duelist study reinstate captions ben`." in study(
         "study", "ask", "captions", "-r", "ben", code=2
     )
     assert "their votes count" in study("study", "reinstate", "captions", "ben")
-    assert "votes still count" in study("study", "block", "captions", "ben", "--keep-votes")
+    assert "votes still count" in study("study", "block", "captions", "ben")
     assert (
         study("study", "describe", "captions", "ben", "age=31", "from=Köln")
         == 'ben: {"age": 31, "from": "Köln"} blocked\n'

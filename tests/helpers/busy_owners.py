@@ -91,7 +91,7 @@ class Owner:
             "compare": self._compare,
         }
         if study.votes:
-            possible["block"] = self._block
+            possible["block or reinstate"] = self._block
         if study.archive is not None:
             possible["restore"] = self._restore
         if study.restored:
@@ -125,8 +125,10 @@ class Owner:
     def _block(self, study: Expected) -> None:
         rater = self._luck.choice(list(study.votes))
         exclude = not study.excluded.get(rater, False)
-        verb = "block" if exclude else "reinstate"
-        self._send("POST", f"/studies/{study.id}/raters/{verb}", json={"rater": rater})
+        if exclude:
+            self._send("POST", f"/studies/{study.id}/raters/block", json={"rater": rater, "exclude_votes": True})
+        else:
+            self._send("POST", f"/studies/{study.id}/raters/reinstate", json={"rater": rater})
         study.excluded[rater] = exclude
 
     def _change_settings(self, study: Expected) -> None:

@@ -61,7 +61,7 @@ def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
     luck = random.Random(seed)
     study = load_study("owned", url)
     deeds: dict[str, Callable[[], object]] = {
-        "block": lambda: study.block(luck.choice(RATERS)),
+        "block": lambda: study.block(luck.choice(RATERS), exclude_votes=True),
         "unblock": lambda: study.reinstate(luck.choice(RATERS)),
         "erase": lambda: study.erase_rater(luck.choice(RATERS)),
         "archive": lambda: study.save(folder / "archive.duelist"),

@@ -195,7 +195,7 @@ def work(folder: Path, seed: int, votes: int) -> None:
         (folder.parent / "votes.csv").write_text(f"left,right,winner,rater,voted_at\n{rows}")
         study.import_votes(folder.parent / "votes.csv", "csv")
         acknowledge("import", f"imported {number}")
-        study.block(f"imported {number}")
+        study.block(f"imported {number}", exclude_votes=True)
         acknowledge("block", f"imported {number}")
         study.change(question=f"Question {number}?")
         acknowledge("question", number)

@@ -41,7 +41,7 @@ def voted(admin: httpx.Client, make: Callable[..., str]) -> str:
             checked(admin.post(f"{study}/undo", json={"duel": duel, "rater": rater}))
         if k == 30:
             checked(admin.post(f"{study}/votes", json={**body, "outcome": "second", "revise": True}))
-    checked(admin.post(f"{study}/raters/block", json={"rater": "r3"}))
+    checked(admin.post(f"{study}/raters/block", json={"rater": "r3", "exclude_votes": True}))
     return study
 
 

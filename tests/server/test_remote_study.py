@@ -59,7 +59,7 @@ def script(study: Any, folder: Path) -> dict[str, Any]:
         study.change(lease_seconds=-1)
     study.limit(per_rater=50)
     study.describe_rater("ana", age=31, name="Ana")
-    study.block("ben", keep_votes=True)
+    study.block("ben")
     study.reinstate("ben")
     study.rename(f"{study.name}, renamed")
     study.pause()

@@ -68,7 +68,7 @@ def test_what_is_put_away_stays_as_it_is(url: str) -> None:
     for change in (
         lambda: study.add_arms(["new"], [[1.0, 1.0, 1.0]]),
         lambda: study.retire(["a0"]),
-        lambda: study.block("ana"),
+        lambda: study.block("ana", exclude_votes=True),
         lambda: study.limit(total=9),
         lambda: study.ask("ana"),
     ):
@@ -187,7 +187,7 @@ def test_votes_that_are_left_out_make_room(url: str) -> None:
         study.tell(study.ask(f"ben {votes}"), "first", f"ben {votes}")
     with pytest.raises(LimitReached):
         study.ask("cleo")
-    study.block("ben 3")
+    study.block("ben 3", exclude_votes=True)
     study.ask("cleo")
 
 
@@ -200,8 +200,8 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     before, board = study.policy().snapshot(), study.leaderboard()
     assert before == refolded(study)
     elsewhere.policy()
-    assert study.block("ben").excluded
-    study.block("ben")
+    assert study.block("ben", exclude_votes=True).excluded
+    study.block("ben", exclude_votes=True)
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("ben",)) != before
     assert load_study("study", url).policy().snapshot() == study.policy().snapshot()
     teach = ("first", "second", "tie")
@@ -235,12 +235,12 @@ def test_what_happens_while_a_rater_is_blocked_counts(
             early = next(v for v in current_votes(study.votes()) if v.rater == "cleo")
             elsewhere.tell(early.duel_id, "tie" if early.outcome != "tie" else "first", "cleo", revise=True)
         elif meanwhile == "another block":
-            elsewhere.block("cleo")
+            elsewhere.block("cleo", exclude_votes=True)
             out.append("cleo")
         return found
 
     monkeypatch.setattr(study, "_prepare", interrupted)
-    study.block("ben")
+    study.block("ben", exclude_votes=True)
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, tuple(out))
     with study._storage.reading(study._id) as tx:
         newest = tx.snapshot_before(tx.counters.n_votes + 1)
@@ -258,7 +258,7 @@ def test_unblocking_at_once_changes_nothing() -> None:
     study = filled(policy="VACDB")
     play(study, 300)
     before, board = study.policy().snapshot(), board_of(study)
-    study.block("ben")
+    study.block("ben", exclude_votes=True)
     study.reinstate("ben")
     assert (study.policy().snapshot(), board_of(study)) == (before, board)
     twin = filled("twin", policy="VACDB")
@@ -272,7 +272,7 @@ def test_who_is_blocked_is_not_asked_and_gives_duels_back(url: str) -> None:
     duel = study.ask("ben")
     with pytest.raises(NothingToAsk):
         study.ask("ana")
-    study.block("ben", keep_votes=True)
+    study.block("ben")
     assert study.rater("ben").excluded is False
     with pytest.raises(RaterBlocked, match=r"'ben' is blocked .*\. Reinstate them with `reinstate`"):
         study.ask("ben")
@@ -287,7 +287,7 @@ def test_votes_brought_in_for_a_blocked_rater_do_not_count() -> None:
     study, source = filled(policy="VACDB"), filled("source")
     play(source, 30)
     study.ask("ana")
-    study.block("ben")
+    study.block("ben", exclude_votes=True)
     study.add_votes(source.votes())
     assert study.policy().snapshot() == refolded(study, ("ben",))
     study.reinstate("ben")
@@ -302,8 +302,8 @@ def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch:
     with monkeypatch.context() as broken:
         broken.setattr("duelist.study.administration.raters._release_all", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            study.block("ben")
-    elsewhere.block("cleo")  # counted as the first change now
+            study.block("ben", exclude_votes=True)
+    elsewhere.block("cleo", exclude_votes=True)  # counted as the first change now
     study.add_votes(source.votes())
     assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("cleo",))
 
@@ -324,7 +324,7 @@ def test_attributes_of_raters(url: str) -> None:
     study.describe_rater("ana", age=31, languages=["de", "en"])
     study.describe_rater("ana", age=None, expert=True)
     assert load_study("study", url).rater("ana").attributes == {"languages": ["de", "en"], "expert": True}
-    study.block("ben")
+    study.block("ben", exclude_votes=True)
     assert [rater.name for rater in study.rater_records()] == ["ana", "ben"]
     with pytest.raises(InvalidInput, match="Attribute age is nan"):
         study.describe_rater("ana", age=float("nan"))

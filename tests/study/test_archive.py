@@ -55,7 +55,7 @@ def eventful(storage: str, clock: Clock) -> Study:
     clock.seconds += 3.5
     study.update_features(["arm 4\n"], [[0.5, 1e-45]])
     study.retire(["arm 8\n"])
-    study.block("ben")
+    study.block("ben", exclude_votes=True)
     study.describe_rater("ana", größe=[1, None, "\ud800"])
     study.ask("dora")
     study.pause()

@@ -112,7 +112,7 @@ def test_revisions_undone_votes_and_blocked_raters_are_folded():
     vote(study, 20, {f"arm {k}": float(k) for k in range(5)})
     study.tell(3, "tie", rater="ana 2", revise=True)
     study.undo(5, "ana 4")
-    study.block("ana 9")
+    study.block("ana 9", exclude_votes=True)
     plain.add_votes([each for each in study.votes() if each.rater != "ana 9"])
     mine, theirs = study.policy().snapshot(), plain.policy().snapshot()
     assert mine["arm_effects"]["covariance"] == theirs["arm_effects"]["covariance"]

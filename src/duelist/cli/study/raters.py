@@ -19,13 +19,15 @@ RaterName = Annotated[str, typer.Argument(help="Name of the rater.", show_defaul
 def block(
     name: Name,
     rater: RaterName,
-    keep_votes: Annotated[bool, typer.Option("--keep-votes", help="Keep counting existing votes.")] = False,
+    exclude_votes: Annotated[
+        bool, typer.Option("--exclude-votes", help="Also exclude their votes from the results.")
+    ] = False,
     storage: StorageUrl = STORAGE,
 ) -> None:
-    """Block a rater and exclude their votes; `reinstate` reverts it."""
+    """Block a rater: they get no more pairs. `reinstate` undoes it."""
     with report_errors():
-        load_study(name, storage).block(rater, keep_votes=keep_votes)
-        say(f"{rater!r} is blocked; their votes {'still count' if keep_votes else 'are excluded'}")
+        load_study(name, storage).block(rater, exclude_votes=exclude_votes)
+        say(f"{rater!r} is blocked; their votes {'are excluded' if exclude_votes else 'still count'}")
 
 
 def reinstate(name: Name, rater: RaterName, storage: StorageUrl = STORAGE) -> None:

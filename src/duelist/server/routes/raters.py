@@ -22,9 +22,9 @@ _gold = APIRouter(prefix="/studies/{study}/gold", tags=["raters"], responses=IN_
 
 @_raters.post("/block")
 async def block(study: schemas.StudyId, body: schemas.BlockRequest, server: ServerDep, caller: StudyAdmin) -> Rater:
-    """Block a rater, and exclude their votes or keep them."""
+    """Block a rater; with `exclude_votes`, also exclude their votes."""
     await server.require_study(study)
-    found = await server.worker.run_task("block", study, {"rater": body.rater, "keep_votes": body.keep_votes})
+    found = await server.worker.run_task("block", study, {"rater": body.rater, "exclude_votes": body.exclude_votes})
     return from_plain(Rater, found)
 
 

@@ -342,7 +342,7 @@ class BlockRequest(RequestBody):
     """A rater to block."""
 
     rater: Name
-    keep_votes: bool = False
+    exclude_votes: bool = False
 
 
 class ReinstateRequest(RequestBody):

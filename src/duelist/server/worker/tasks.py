@@ -58,7 +58,7 @@ def _import(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
 
 
 def _block(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return to_plain(_of(study).block(arguments["rater"], keep_votes=arguments["keep_votes"]))
+    return to_plain(_of(study).block(arguments["rater"], exclude_votes=arguments["exclude_votes"]))
 
 
 def _reinstate(storage: Storage, study: Study | None, arguments: Arguments) -> Any:

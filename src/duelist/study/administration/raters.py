@@ -66,22 +66,23 @@ class RaterAdministration(StudyBase):
                 tx.counters.revision += 1
         return self.rater(name)
 
-    def block(self, rater: str, keep_votes: bool = False) -> Rater:
-        """Ask a rater nothing, accept no votes from them, and exclude their votes, unless `keep_votes` is set.
+    def block(self, rater: str, exclude_votes: bool = False) -> Rater:
+        """Ask a rater nothing and accept no votes from them; with `exclude_votes`, also exclude the votes that they have given.
 
-        Their pending duels are released. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
-        been blocked. `leaderboard()` leaves excluded votes out; `leaderboard(everyone=True)` includes them.
+        Their pending duels are released. Excluded votes stay in the log, but the policy does not learn from them, and results include
+        them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
+        been blocked.
         """
-        prepared = self._prepare(rater, excluded=not keep_votes)
+        prepared = self._prepare(rater, excluded=exclude_votes)
         with self._changing() as tx:
             before = self._row(rater)
             at = self._now() if before.blocked_at is None else before.blocked_at
-            self._put(tx, before._replace(blocked=True, excluded=not keep_votes, blocked_at=at), prepared)
+            self._put(tx, before._replace(blocked=True, excluded=exclude_votes, blocked_at=at), prepared)
             _release_all(tx, rater)
         return self.rater(rater)
 
     def reinstate(self, rater: str) -> Rater:
-        """Undo `block`: ask a rater again, and count their votes again."""
+        """Undo `block`: ask a rater again, accept their votes, and count excluded ones again."""
         prepared = self._prepare(rater, excluded=False)
         with self._changing() as tx:
             self._put(tx, self._row(rater)._replace(blocked=False, excluded=False, blocked_at=None), prepared)

@@ -319,8 +319,8 @@ class RemoteStudy(RemoteAnalysis):
         found = self._get("/me", rater=rater)
         return RaterProgress(found["votes"], [(vote["duel_id"], Outcome(vote["outcome"])) for vote in found["recent"]])
 
-    def block(self, rater: str, keep_votes: bool = False) -> Rater:
-        return from_plain(Rater, self._post("/raters/block", {"rater": rater, "keep_votes": keep_votes}))
+    def block(self, rater: str, exclude_votes: bool = False) -> Rater:
+        return from_plain(Rater, self._post("/raters/block", {"rater": rater, "exclude_votes": exclude_votes}))
 
     def reinstate(self, rater: str) -> Rater:
         return from_plain(Rater, self._post("/raters/reinstate", {"rater": rater}))

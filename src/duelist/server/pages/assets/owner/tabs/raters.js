@@ -163,13 +163,13 @@ function actions(row, update) {
           title: "Let this rater vote again, and count their votes again.",
         })
       : [
-          button("Block", () => update("block", { rater, keep_votes: true }, `${rater} was blocked.`), {
+          button("Block", () => update("block", { rater }, `${rater} was blocked.`), {
             class: "small",
             title: "Show this rater no more pairs. Their votes still count. You can reinstate them.",
           }),
           button(
             "Exclude votes",
-            () => update("block", { rater }, `${rater} was blocked, and their votes were excluded.`),
+            () => update("block", { rater, exclude_votes: true }, `${rater} was blocked, and their votes were excluded.`),
             {
               class: "small",
               title: "Block this rater and exclude all their votes from the results. You can reinstate them.",
