@@ -46,7 +46,7 @@ _POLICIES = "import duelist as dl; print(*dl.policies.POLICIES)"
 def build_wheel(folder: Path) -> Path:
     """The wheel of this checkout, with the compiler that the environment was set up with."""
     environment = dict(os.environ)
-    compiler = Path(sys.prefix) / ".tools"
+    compiler = Path(sys.prefix) / ".compiler"
     if compiler.exists():
         environment["CXX"] = compiler.read_text().strip()
     command = [

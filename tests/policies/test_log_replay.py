@@ -11,7 +11,7 @@ from duelist.policies import POLICIES
 from duelist.reference.fit import Vote
 from duelist.reference.fit import estimate as reference_estimate
 from duelist.reference.links import link_mean
-from tests.helpers.feature_scale import default_ridge
+from tests.helpers.policies.feature_scale import default_ridge
 from tests.helpers.policy_state import known, pending, throw_dice
 
 DIM = 3

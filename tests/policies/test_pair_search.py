@@ -7,7 +7,7 @@ import duelist as dl
 from duelist import _native_testing as parts
 from duelist import native
 from duelist.native import MANY_ARMS
-from tests.helpers import brute_force
+from tests.helpers.policies import brute_force
 
 
 def setting(seed, n=25, dim=4):

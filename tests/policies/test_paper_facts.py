@@ -12,9 +12,9 @@ from scipy import special, stats
 import duelist as dl
 from duelist import _native_testing as parts
 from duelist.simulation.environments import FixedArms, Hypercube, RandomArms
-from tests.helpers.feature_scale import squared_sizes
+from tests.helpers.policies.feature_scale import squared_sizes
+from tests.helpers.policies.search import NOBODY_OUT, whitened
 from tests.helpers.policy_state import known, pending
-from tests.helpers.search import NOBODY_OUT, whitened
 
 EXPLORE = ("value", "widest", "random")
 

@@ -17,8 +17,8 @@ import pytest
 import duelist as dl
 from duelist.reference import REFERENCES
 from duelist.reference.links import link_mean
-from tests.helpers.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
-from tests.helpers.tables import NEAR, Table, best, champions
+from tests.helpers.policies.cited_rules import delta_ucb, design, info_max, max_min, reverse_thompson, widest
+from tests.helpers.policies.tables import NEAR, Table, best, champions
 
 NORMAL = NormalDist()
 ALWAYS_DIFFERENT = (

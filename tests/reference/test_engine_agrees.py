@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from duelist.reference import REFERENCES, colstim
-from tests.helpers.reference_play import (
+from tests.helpers.policies.reference_play import (
     ESTIMATORS,
     LAYERED,
     LINKS,
@@ -26,7 +26,7 @@ from tests.helpers.reference_play import (
     same_duel,
     twins,
 )
-from tests.helpers.worlds import World
+from tests.helpers.policies.worlds import World
 
 FLAT = [name for name in REFERENCES if name not in LAYERED]
 WITH_RADIUS = [name for name in FLAT if hasattr(REFERENCES[name], "beta")]

@@ -10,7 +10,7 @@ import pytest
 
 import duelist
 from duelist.reference.links import link_slope
-from tests.helpers.reference_play import (
+from tests.helpers.policies.reference_play import (
     ESTIMATORS,
     LINKS,
     Game,
@@ -20,7 +20,7 @@ from tests.helpers.reference_play import (
     same_duel,
     twins,
 )
-from tests.helpers.worlds import World
+from tests.helpers.policies.worlds import World
 
 STAGEWISE = ("StaD", "SupCoLSTIM")
 WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "changing"])

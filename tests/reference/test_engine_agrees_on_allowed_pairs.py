@@ -9,8 +9,8 @@ import pytest
 
 import duelist as dl
 from duelist.reference import REFERENCES
-from tests.helpers.reference_play import ESTIMATORS, LINKS, Game, assert_same_estimates, same_duel, twins
-from tests.helpers.worlds import World
+from tests.helpers.policies.reference_play import ESTIMATORS, LINKS, Game, assert_same_estimates, same_duel, twins
+from tests.helpers.policies.worlds import World
 
 SETTINGS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in REFERENCES),

@@ -21,8 +21,8 @@ from duelist.reference.feature_scale import FeatureScale
 from duelist.reference.fit import Exact, Online, Vote
 from duelist.reference.links import link_mean, link_potential, link_slope
 from duelist.simulation.environments import FixedArms, RandomArms
-from tests.helpers.reference_play import LINKS
-from tests.helpers.worlds import World
+from tests.helpers.policies.reference_play import LINKS
+from tests.helpers.policies.worlds import World
 
 NAMES = pytest.mark.parametrize("name", REFERENCES)
 

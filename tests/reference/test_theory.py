@@ -14,7 +14,7 @@ from scipy import special
 
 from duelist.reference import REFERENCES
 from duelist.reference.pair_choice import AllowedPairs
-from tests.helpers.worlds import World
+from tests.helpers.policies.worlds import World
 
 EXPLORE = pytest.mark.parametrize("explore", ["value", "widest", "random"])
 

@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.policies.engine.snapshots import checksum, decode, encode
 from duelist.testing import PolicyContract
-from tests.helpers.counting import HORIZON, NAMES, ORDERED, made, voted, wins_of
+from tests.helpers.policies.counting import HORIZON, NAMES, ORDERED, made, voted, wins_of
 
 
 def contract(name):

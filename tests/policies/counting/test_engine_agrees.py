@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from tests.helpers.counting import CIRCLE, NAMES, ORDERED, made, twins, voted
+from tests.helpers.policies.counting import CIRCLE, NAMES, ORDERED, made, twins, voted
 
 LARGER = np.random.default_rng(5).uniform(0.05, 0.95, (13, 13))
 LARGER = np.triu(LARGER, 1) + np.tril(1.0 - LARGER.T, -1) + 0.5 * np.eye(13)

@@ -12,7 +12,7 @@ from duelist.cli import app
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.research.experiments.cells import Cell, Played, play_packed
 from duelist.simulation.environments import PreferenceMatrix
-from tests.helpers.counting import NAMES, ORDERED, made
+from tests.helpers.policies.counting import NAMES, ORDERED, made
 
 RUNNER = CliRunner()
 

@@ -11,7 +11,7 @@ from scipy import stats
 import duelist as dl
 from duelist import _native_testing as parts
 from duelist.simulation.environments import PreferenceMatrix
-from tests.helpers.counting import CIRCLE, NAMES, ORDERED, made, voted, wins_of
+from tests.helpers.policies.counting import CIRCLE, NAMES, ORDERED, made, voted, wins_of
 
 SURE = np.where(np.triu(np.ones((5, 5)), 1) > 0, 1.0, 0.0) + 0.5 * np.eye(5)
 """The arm with the smaller number always wins."""

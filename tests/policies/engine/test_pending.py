@@ -8,9 +8,9 @@ from scipy import stats
 
 import duelist as dl
 from duelist.policies import POLICIES
+from tests.helpers.policies.reference_play import Game, assert_same_estimates, same_duel, twins
+from tests.helpers.policies.worlds import World
 from tests.helpers.policy_state import pending
-from tests.helpers.reference_play import Game, assert_same_estimates, same_duel, twins
-from tests.helpers.worlds import World
 
 DIM = 3
 ESTIMATORS = ("exact", "online")

@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.reference.fit import Vote, curvature, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
 from duelist.research.paper.stopping import race
-from tests.helpers.feature_scale import default_ridge
+from tests.helpers.policies.feature_scale import default_ridge
 from tests.helpers.policy_state import known
 
 LINKS = ("logistic", "probit", "exponential")

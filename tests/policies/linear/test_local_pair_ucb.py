@@ -10,7 +10,7 @@ import duelist as dl
 from duelist.model import confidence_radius as radii
 from duelist.reference.fit import Vote, curvature, effective_horizon, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
-from tests.helpers.feature_scale import default_ridge
+from tests.helpers.policies.feature_scale import default_ridge
 
 LINKS = ("logistic", "probit", "exponential")
 DIM = 3

@@ -11,7 +11,7 @@ from duelist.reference.fit import Vote, effective_horizon, estimate
 from duelist.reference.links import link_mean
 from duelist.simulation.environments import FlippedVotes, Hypercube
 from duelist.testing.native_policies import learned_state
-from tests.helpers.feature_scale import default_ridge
+from tests.helpers.policies.feature_scale import default_ridge
 from tests.helpers.policy_state import pending
 
 LINKS = ("logistic", "probit", "exponential")

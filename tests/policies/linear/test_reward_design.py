@@ -10,7 +10,7 @@ from scipy import special, stats
 import duelist as dl
 from duelist.core.errors import InvalidInput
 from duelist.reference import REFERENCES
-from tests.helpers.reference_play import twins
+from tests.helpers.policies.reference_play import twins
 
 DIM = 4
 

@@ -10,7 +10,7 @@ from scipy import special
 import duelist as dl
 from duelist.reference.fit import Vote, estimate
 from duelist.reference.links import link_mean, link_slope
-from tests.helpers.feature_scale import default_ridge
+from tests.helpers.policies.feature_scale import default_ridge
 from tests.helpers.policy_state import known, throw_dice
 
 LINKS = ("logistic", "probit", "exponential")

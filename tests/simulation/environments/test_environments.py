@@ -24,7 +24,7 @@ from duelist.simulation.environments import (
 )
 from duelist.simulation.environments.base import Worlds
 from duelist.simulation.environments.raw_features import KINDS
-from tests.helpers.chances import SIX_SIGMA, assert_mean_near, assert_wins_match, rng
+from tests.helpers.policies.chances import SIX_SIGMA, assert_mean_near, assert_wins_match, rng
 
 # Written here from the definitions, so that the package's links are not their own judge.
 LINKS = {

@@ -5,7 +5,7 @@ import pytest
 
 import duelist as dl
 from duelist.simulation.environments import PreferenceMatrix
-from tests.helpers.chances import assert_wins_match, rng
+from tests.helpers.policies.chances import assert_wins_match, rng
 
 TABLES = ("arxiv_6rankers.csv", "mslr_informational_5.csv")
 

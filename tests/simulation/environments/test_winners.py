@@ -8,7 +8,7 @@ from scipy.special import rel_entr
 
 import duelist as dl
 from duelist.simulation.environments import PreferenceMatrix, winners
-from tests.helpers.counting import CIRCLE, ORDERED
+from tests.helpers.policies.counting import CIRCLE, ORDERED
 
 TABLES = ("arxiv_6rankers.csv", "mslr_informational_5.csv")
 

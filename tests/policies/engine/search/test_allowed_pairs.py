@@ -9,8 +9,8 @@ from duelist import _native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
 from duelist.reference.links import link_slope
-from tests.helpers import brute_force
-from tests.helpers.brute_force import allowed_pairs, squares, thresholds
+from tests.helpers.policies import brute_force
+from tests.helpers.policies.brute_force import allowed_pairs, squares, thresholds
 
 LINKS = ("logistic", "probit", "exponential")
 

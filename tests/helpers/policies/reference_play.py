@@ -16,7 +16,7 @@ from duelist.reference import REFERENCES, Choice, Reference
 from duelist.reference.fit import Estimator, Exact
 from duelist.reference.links import Floats
 from duelist.reference.pair_choice import Pair
-from tests.helpers.worlds import World
+from tests.helpers.policies.worlds import World
 
 LINKS = ("logistic", "probit", "exponential")
 ESTIMATORS = ("exact", "online")

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.policies.engine import hostile_calls, hostile_snapshots
+from tests.policies.engine.hostile import calls, snapshots
 
-KINDS = (hostile_snapshots.play, hostile_calls.play)
+KINDS = (snapshots.play, calls.play)
 
 
 def play(number):

@@ -10,7 +10,7 @@ from duelist import native
 from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES
 from duelist.policies.counting import COUNTING_POLICIES
-from tests.policies.engine import hostile_values
+from tests.policies.engine.hostile import values
 
 REFUSALS = (TypeError, ValueError, MemoryError, OverflowError, RuntimeError, dl.DuelistError)
 LINKS = ("logistic", "probit", "exponential")
@@ -78,7 +78,7 @@ def _counting_rule_damaged(given):
     settings = policy.rule_settings()
     for name in settings:
         if given.rng.random() < 0.3:
-            settings[name] = hostile_values.damaged(given.rng, float(settings[name]))
+            settings[name] = values.damaged(given.rng, float(settings[name]))
     return policy.rule_name or type(policy).__name__, settings
 
 
@@ -86,7 +86,7 @@ def _counts_damaged(given):
     arrays = _counting_player(given).arrays()
     for name in arrays:
         if given.rng.random() < 0.2:
-            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+            arrays[name] = values.damaged(given.rng, arrays[name])
     return [arrays]
 
 
@@ -99,7 +99,7 @@ def _settings_damaged(given):
     settings = policy.rule_settings()
     for name in settings:
         if given.rng.random() < 0.3:
-            settings[name] = hostile_values.damaged(given.rng, float(settings[name]))
+            settings[name] = values.damaged(given.rng, float(settings[name]))
     return type(policy).__name__, settings
 
 
@@ -128,7 +128,7 @@ def _arrays(given):
     arrays = policy._player.state.arrays()
     for name in arrays:
         if given.rng.random() < 0.1:
-            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+            arrays[name] = values.damaged(given.rng, arrays[name])
     return [given.dim, policy._player.state.n_layers, policy.link, policy.online_, arrays]
 
 
@@ -142,7 +142,7 @@ def _pair_counts(given):
     }
     for name in arrays:
         if given.rng.random() < 0.3:
-            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+            arrays[name] = values.damaged(given.rng, arrays[name])
     return player.set_pair_counts, [arrays]
 
 
@@ -158,7 +158,7 @@ def _own_arrays(given):
     arrays = _arm_effects(given).arrays()
     for name in arrays:
         if given.rng.random() < 0.1:
-            arrays[name] = hostile_values.damaged(given.rng, arrays[name])
+            arrays[name] = values.damaged(given.rng, arrays[name])
     return [given.link, arrays]
 
 
@@ -390,7 +390,7 @@ def play(rng):
     for _ in range(rng.integers(0, 3)):
         if arguments:
             at = int(rng.integers(len(arguments)))
-            arguments[at] = hostile_values.damaged(rng, arguments[at])
+            arguments[at] = values.damaged(rng, arguments[at])
     if name == "solve" and isinstance(arguments[8], int):
         arguments[8] = min(arguments[8], 1000)  # a solver goes on for as long as it is told to
     ending = "calls answered"

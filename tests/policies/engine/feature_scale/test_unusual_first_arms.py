@@ -7,10 +7,10 @@ import pytest
 from scipy import optimize, special
 
 from duelist.policies import POLICIES
-from tests.helpers.feature_scale import squared_sizes
+from tests.helpers.policies.feature_scale import squared_sizes
+from tests.helpers.policies.reference_play import Game, same_duel, twins
+from tests.helpers.policies.scaled_arms import DIM, ESTIMATORS, EVERY, make, vote
 from tests.helpers.policy_state import known
-from tests.helpers.reference_play import Game, same_duel, twins
-from tests.helpers.scaled_arms import DIM, ESTIMATORS, EVERY, make, vote
 
 
 def begun_huge(name, estimator="exact", votes=12, constant=0):

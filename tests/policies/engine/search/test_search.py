@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from duelist import _native_testing as parts
 from duelist.core.seeds import seed_words
-from tests.helpers import brute_force
-from tests.helpers.brute_force import squares, thresholds
+from tests.helpers.policies import brute_force
+from tests.helpers.policies.brute_force import squares, thresholds
 
 RADII = (0.0, 1e-6, 0.3, 2.0, 1e8)
 

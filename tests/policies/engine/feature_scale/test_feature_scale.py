@@ -8,11 +8,11 @@ import pytest
 import duelist as dl
 from duelist.policies import POLICIES
 from duelist.simulation.environments import FixedArms
-from tests.helpers.feature_scale import default_ridge, squared_sizes
+from tests.helpers.policies.feature_scale import default_ridge, squared_sizes
+from tests.helpers.policies.reference_play import Game, assert_same_estimates, same_duel, twins
+from tests.helpers.policies.scaled_arms import DIM, ESTIMATORS, EVERY, THETA, draw_arms, make, vote
+from tests.helpers.policies.worlds import World
 from tests.helpers.policy_state import known, pending
-from tests.helpers.reference_play import Game, assert_same_estimates, same_duel, twins
-from tests.helpers.scaled_arms import DIM, ESTIMATORS, EVERY, THETA, draw_arms, make, vote
-from tests.helpers.worlds import World
 
 
 def play(policy, shown, factors=1.0, seed=0):

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from duelist import _native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
-from tests.helpers import brute_force
-from tests.helpers.brute_force import NOBODY, squares, thresholds
+from tests.helpers.policies import brute_force
+from tests.helpers.policies.brute_force import NOBODY, squares, thresholds
 
 
 def sphere(rng, n, dim):

@@ -13,11 +13,11 @@ import pytest
 
 from duelist import _native_testing as parts
 from duelist import native
-from tests.policies.engine.hostile_calls import FUNCTIONS, METHODS, PARTS, PROPERTIES, Given
+from tests.policies.engine.hostile.calls import FUNCTIONS, METHODS, PARTS, PROPERTIES, Given
 
 CASES = int(os.environ.get("DUELIST_HOSTILE_CASES", "20000"))
 SHARES = 4
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.mark.parametrize("share", range(SHARES))

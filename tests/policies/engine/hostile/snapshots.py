@@ -12,7 +12,7 @@ import duelist as dl
 from duelist.policies import POLICIES
 from duelist.policies.counting import COUNTING_POLICIES, CountingPolicy
 from duelist.policies.engine.snapshots import decode, encode
-from tests.policies.engine import hostile_values
+from tests.policies.engine.hostile import values
 
 REFUSALS = (dl.DuelistError,)
 PATIENCE = 3
@@ -87,9 +87,9 @@ def _damage_array(rng, entry):
     if not isinstance(entry, dict) or not {"dtype", "shape", "data"} <= set(entry):
         return entry  # damaged already
     if how == 0:
-        return {**entry, "shape": [int(hostile_values.whole(rng)) for _ in range(rng.integers(0, 4))]}
+        return {**entry, "shape": [int(values.whole(rng)) for _ in range(rng.integers(0, 4))]}
     if how == 1:
-        return {**entry, "dtype": str(hostile_values.KINDS[rng.integers(len(hostile_values.KINDS))])}
+        return {**entry, "dtype": str(values.KINDS[rng.integers(len(values.KINDS))])}
     if how == 2:
         data = base64.b64decode(str(entry["data"]))
         return {**entry, "data": base64.b64encode(data[: rng.integers(len(data) + 1)]).decode()}
@@ -97,7 +97,7 @@ def _damage_array(rng, entry):
         array = decode(entry)
     except (ValueError, TypeError, OverflowError):
         return entry  # damaged already
-    return _packed(hostile_values.damaged(rng, array) if how < 6 else hostile_values.strained(rng, array))
+    return _packed(values.damaged(rng, array) if how < 6 else values.strained(rng, array))
 
 
 def damaged(rng, snapshot):
@@ -117,13 +117,13 @@ def damaged(rng, snapshot):
             if isinstance(duel, list) and duel:
                 at = int(rng.integers(len(duel)))
                 is_array = isinstance(duel[at], dict) and "data" in duel[at]
-                duel[at] = _damage_array(rng, duel[at]) if is_array else hostile_values.damaged(rng, duel[at])
+                duel[at] = _damage_array(rng, duel[at]) if is_array else values.damaged(rng, duel[at])
         elif where < 0.9 and isinstance(snapshot.get("params"), dict) and snapshot["params"]:
             name = sorted(snapshot["params"])[rng.integers(len(snapshot["params"]))]
-            snapshot["params"][name] = hostile_values.damaged(rng, snapshot["params"][name])
+            snapshot["params"][name] = values.damaged(rng, snapshot["params"][name])
         else:
             name = sorted(snapshot)[rng.integers(len(snapshot))]
-            snapshot[name] = hostile_values.damaged(rng, snapshot[name])
+            snapshot[name] = values.damaged(rng, snapshot[name])
     return snapshot
 
 

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from duelist.reference.links import link_mean
-from tests.helpers.tables import Table, best, champions
+from tests.helpers.policies.tables import Table, best, champions
 
 
 def max_min(table: Table) -> list[tuple[int, int]]:
