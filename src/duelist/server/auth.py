@@ -18,6 +18,7 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.rate_limits import RateLimiter
+from duelist.server.routing import authenticated
 from duelist.study.administration.tokens import Scope, Token
 
 OWNER_COOKIE: Final = "duelist_owner"
@@ -108,14 +109,9 @@ def require_scope(
         Prefer the cookie of a rater over that of an owner.
     """
 
-    async def allowed(
-        request: Request,
-        server: ServerDep,
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
-        _cookie_scheme: Annotated[str | None, Security(_cookie)],
-    ) -> Caller:
-        study = request.path_params.get("study")
-        caller = await authenticate(request, server, bearer, study if as_rater else None)
+    async def check(request: Request) -> Caller:
+        server, study = server_context(request), request.path_params.get("study")
+        caller = await authenticate(request, server, await BEARER(request), study if as_rater else None)
         token = caller.token
         request.scope["duelist_token"] = token.id
         enforce_rate_limit(server.token_limiter, token.id)
@@ -133,6 +129,15 @@ def require_scope(
             )
         return caller
 
+    async def allowed(
+        request: Request,
+        _bearer_scheme: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)],
+        _cookie_scheme: Annotated[str | None, Security(_cookie)],
+    ) -> Caller:
+        caller: Caller = authenticated(request)
+        return caller
+
+    allowed.authenticate = check  # type: ignore[attr-defined]  # CheckedRoute calls it before it reads the body
     return allowed
 
 

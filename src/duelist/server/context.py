@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -60,6 +60,8 @@ class ServerContext:
         self.registration_limiter = RateLimiter(1.0, 60.0)
         self._open_studies: OrderedDict[int, _StudyHandle] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
+        self.open_streams = Counter[str]()
+        """Open event streams by token."""
         self._events: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # kept while subscribed to
         self._token_cache: OrderedDict[str, tuple[float, Token]] = OrderedDict()
         self._temporary_token_hash = None if options.temporary_token is None else token_hash(options.temporary_token)

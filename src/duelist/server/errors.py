@@ -32,6 +32,8 @@ _STATUS: Final[dict[type[errors.DuelistError], int]] = {
     errors.ConnectionLost: 503,
     errors.StorageError: 503,
 }
+_STATUS_BY_CODE: Final = {MALFORMED: 400, "too_large": 413}
+"""Errors that the background worker finds in the body of a request."""
 
 HINTS: Final = {
     "invalid_input.arms_shape": "Give one feature vector per item.",
@@ -93,6 +95,8 @@ def _shorten(text: str, length: int = 2000) -> str:
 
 def error_response(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:
     """Return the status and the body for an error of the library."""
+    if error.code in _STATUS_BY_CODE:
+        return _STATUS_BY_CODE[error.code], error_body(error.code, error.message, error.hint, error.field)
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 422)
     return status, error_body(error.code, error.message, error.hint_from(HINTS), error.field)
 

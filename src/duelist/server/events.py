@@ -19,6 +19,9 @@ POLL_SECONDS: Final = 0.5
 KEEP_ALIVE_SECONDS: Final = 15.0
 """Seconds without an event after which a comment keeps proxies from closing the connection."""
 MAX_SUBSCRIBERS: Final = 200
+"""Event streams per study."""
+MAX_SUBSCRIPTIONS: Final = 20
+"""Event streams per token, of all studies together."""
 
 
 class StudyEvents:

@@ -1,4 +1,4 @@
-"""Middleware: host check, body size, security headers, request log and metrics."""
+"""Middleware: checks of host and length, security headers, request log and metrics."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
+from starlette.requests import ClientDisconnect
+
+from duelist.server.bodies import RequestBody
 from duelist.server.context import ServerContext
-from duelist.server.errors import RequestError, error_body
+from duelist.server.errors import RequestError
 from duelist.server.monitoring.logs import log_event
 
 Scope = MutableMapping[str, Any]
@@ -18,9 +21,10 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
-MAX_JSON_BYTES: Final = 8 * 2**20
-UPLOAD_PATHS: Final = ("/files/", "/files", "/arms", "/import", "/restore")
-"""Ends of the paths that accept files or streams."""
+MAX_TARGET_BYTES: Final = 16 * 2**10
+"""Limit of a path with its query."""
+MAX_HEADER_BYTES: Final = 32 * 2**10
+"""Limit of all headers of a request."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
     "connect-src 'self'; font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -33,6 +37,10 @@ _HEADERS: Final = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
+_METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+_CLIENT_CLOSED: Final = 499
+"""Status in log and metrics of a request whose client closed the connection before the response."""
+_MAX_LOGGED_PATH: Final = 500
 
 
 class RequestMiddleware:
@@ -49,75 +57,65 @@ class RequestMiddleware:
             return
         started_at = time.perf_counter()
         status, has_started = 500, False
-        headers = dict(scope["headers"])
+        body = RequestBody(scope, receive)
 
         async def respond(message: Message) -> None:
             nonlocal status, has_started
             if message["type"] == "http.response.start":
                 has_started = True
                 status = message["status"]
-                present = {name for name, _ in message["headers"]}
-                message["headers"] = [*message["headers"], *((n, v) for n, v in _HEADERS if n not in present)]
-                if b"cache-control" not in present:
-                    caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
-                    message["headers"].append((b"cache-control", caching))
+                message["headers"] = [*message["headers"], *_missing_headers(scope, message["headers"], body)]
             await send(message)
 
         try:
-            if not self._server.options.allows_host(headers.get(b"host", b"").decode("latin-1")):
-                await _send_error(
-                    respond,
-                    400,
-                    "malformed",
-                    "The Host header of the request is not a name of this server.",
-                    "Use the server's address, or allow the name with --host-name.",
-                )
+            error = self._find_error(scope)
+            if error is None:
+                await self._app(scope, body.receive, respond)
             else:
-                await self._app(scope, self._limit_body(scope, headers, receive), respond)
+                await _send_error(respond, error)
+        except ClientDisconnect:
+            status = _CLIENT_CLOSED
         except Exception:  # noqa: BLE001  (the client gets an error body, the log the traceback)
-            log_event("failed", logging.ERROR, exc_info=True, path=scope["path"])
+            log_event("failed", logging.ERROR, exc_info=True, path=scope["path"][:_MAX_LOGGED_PATH])
             if not has_started:
-                await _send_error(
-                    respond,
-                    500,
-                    "internal",
-                    "Internal server error.",
-                    "Try again; the log of the server has the details.",
-                )
+                hint = "Try again; the log of the server has the details."
+                await _send_error(respond, RequestError(500, "internal", "Internal server error.", hint))
         finally:
             self._record(scope, status, time.perf_counter() - started_at)
 
-    def _limit_body(self, scope: Scope, headers: dict[bytes, bytes], receive: Receive) -> Receive:
-        is_upload = scope["method"] == "POST" and scope["path"].rstrip("/").endswith(UPLOAD_PATHS)
-        is_upload = is_upload or "/files/" in scope["path"]
-        limit = self._server.options.max_upload_bytes if is_upload else MAX_JSON_BYTES
-        content_length = headers.get(b"content-length", b"0")
-        received = 0
-
-        async def limited() -> Message:
-            nonlocal received
-            if content_length.isdigit() and int(content_length) > limit:
-                raise too_large(limit)
-            message = await receive()
-            received += len(message.get("body", b""))
-            if received > limit:
-                raise too_large(limit)
-            return message
-
-        return limited
+    def _find_error(self, scope: Scope) -> RequestError | None:
+        """Return what is wrong with the head of a request."""
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
+            return RequestError(
+                414, "too_large", f"The address is longer than {MAX_TARGET_BYTES} bytes.", "Shorten the query."
+            )
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
+            return RequestError(
+                431, "too_large", f"The headers are longer than {MAX_HEADER_BYTES} bytes.", "Delete the site's cookies."
+            )
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or not self._server.options.allows_host(hosts[0]):
+            return RequestError(
+                400,
+                "malformed",
+                f"The Host header {', '.join(hosts)[:200]!r} is not a name of this server.",
+                "Use the server's address, or allow the name with --host-name.",
+            )
+        return None
 
     def _record(self, scope: Scope, status: int, seconds: float) -> None:
         route = getattr(scope.get("route"), "path", "none")
         metrics = self._server.metrics
-        metrics.requests.labels(scope["method"], route, str(status)).inc()
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        metrics.requests.labels(method, route, str(status)).inc()
         if not route.endswith("/events"):
-            metrics.seconds.labels(scope["method"], route).observe(seconds)
+            metrics.seconds.labels(method, route).observe(seconds)
         client = scope.get("client")
         log_event(
             "request",
             logging.INFO if status < 500 else logging.ERROR if status == 500 else logging.WARNING,
-            method=scope["method"],
-            path=scope["path"],
+            method=method,
+            path=scope["path"][:_MAX_LOGGED_PATH],
             status=status,
             ms=round(1000 * seconds, 1),
             client=client[0] if client else None,
@@ -125,13 +123,20 @@ class RequestMiddleware:
         )
 
 
-def too_large(limit: int) -> RequestError:
-    """Return the error for a body that is larger than the server takes."""
-    return RequestError(413, "too_large", f"The body is larger than {limit} bytes.", "Send less at a time.")
+def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: RequestBody) -> list[tuple[bytes, bytes]]:
+    """Return the headers that every response has, without those that are given."""
+    present = {name for name, _ in given}
+    headers = [(name, value) for name, value in _HEADERS if name not in present]
+    if b"cache-control" not in present:
+        caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
+        headers.append((b"cache-control", caching))
+    if not body.is_complete:  # nobody will read the rest
+        headers.append((b"connection", b"close"))
+    return headers
 
 
-async def _send_error(send: Send, status: int, code: str, message: str, hint: str) -> None:
-    body = json.dumps(error_body(code, message, hint)).encode()
+async def _send_error(send: Send, error: RequestError) -> None:
+    body = json.dumps(error.body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": error.status_code, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -42,7 +42,9 @@ class ServerOptions:
                 )
         if not self.rate_limit > 0:
             raise InvalidInput(
-                f"rate_limit is {self.rate_limit!r}.", "Give a number of requests a second above 0.", field="rate_limit"
+                f"rate_limit is {self.rate_limit!r}.",
+                "Give a number of requests per second above 0.",
+                field="rate_limit",
             )
 
     @property
@@ -52,7 +54,10 @@ class ServerOptions:
 
     def allows_host(self, host: str) -> bool:
         """Return whether a Host header is accepted, against DNS rebinding."""
-        name = urlsplit(f"//{host}").hostname or ""
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:  # such as "["
+            return False
         public = "" if self.public_url is None else urlsplit(self.public_url).hostname
         return "*" in self.hosts or name in self.hosts or name == public
 

@@ -11,11 +11,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from fastapi import Request, UploadFile
+from fastapi import Request
 from fastapi.responses import FileResponse
-from starlette.background import BackgroundTask
-
-_COPIED = 1 << 20
+from starlette.types import Receive, Scope, Send
 
 
 @asynccontextmanager
@@ -39,20 +37,6 @@ async def uploaded_file(request: Request, name: str) -> AsyncIterator[Path]:
         yield path
 
 
-async def save_parts(parts: list[UploadFile], target: Path) -> list[Path]:
-    """Save the files of a form under safe names; files of the same name get separate folders."""
-    paths: list[Path] = []
-    for number, part in enumerate(parts):
-        part_folder = target / f"part {number}"  # tables cannot refer to such a folder
-        part_folder.mkdir()
-        path = part_folder / safe_name(part.filename or f"file-{number}")
-        with path.open("wb") as file:
-            while chunk := await part.read(_COPIED):
-                await asyncio.to_thread(file.write, chunk)
-        paths.append(path)
-    return paths
-
-
 def safe_name(name: str) -> str:
     r"""Return the last part of a path without control characters, shortened.
 
@@ -65,16 +49,25 @@ def safe_name(name: str) -> str:
 
 
 def file_response(path: Path, name: str, media_type: str, headers: dict[str, str] | None = None) -> FileResponse:
-    """Return a download; its folder is deleted afterwards."""
+    """Return a download; its folder is deleted afterwards, whatever happens."""
     disposition = f"attachment; filename*=UTF-8''{quote(safe_name(name))}"
-    return FileResponse(
-        path,
-        media_type=media_type,
-        headers={"Content-Disposition": disposition, **(headers or {})},
-        background=BackgroundTask(shutil.rmtree, path.parent, ignore_errors=True),
-    )
+    return _Download(path, media_type=media_type, headers={"Content-Disposition": disposition, **(headers or {})})
 
 
-async def download_folder() -> Path:
-    """Create an empty folder for a download; `file_response` deletes it."""
-    return Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="duelist-sent-"))
+class _Download(FileResponse):
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            shutil.rmtree(Path(self.path).parent, ignore_errors=True)
+
+
+@asynccontextmanager
+async def download_folder() -> AsyncIterator[Path]:
+    """Create an empty folder for a download, which `file_response` deletes; an error in the block deletes it, too."""
+    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="duelist-sent-"))
+    try:
+        yield folder
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -28,6 +30,8 @@ class Attacked:
     study: str
     rater: str
     reader: str
+    temporary: Path
+    """The folder for temporary files of the server."""
 
     @property
     def host(self) -> tuple[str, int]:
@@ -47,6 +51,10 @@ class Attacked:
         assert answer.status_code == 200
         return answer.text.splitlines()
 
+    def temporary_folders(self) -> set[Path]:
+        """Return the folders of requests that exist now."""
+        return set(self.temporary.glob("duelist-*"))
+
     def check_health(self) -> None:
         """The server answers a stranger, a reader and a rater."""
         with self.server.stranger() as stranger:
@@ -58,8 +66,34 @@ class Attacked:
             checked(rater.post(f"{self.study}/votes", json={"duel": duel["id"], "outcome": "first"}))
 
 
-def start_attacked(server: Running) -> Attacked:
-    """Create a study with a few votes on a new server."""
+def receive_all(connection: socket.socket) -> bytes:
+    """Receive until the server closes the connection."""
+    received = b""
+    while piece := connection.recv(65_536):
+        received += piece
+    return received
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@contextmanager
+def attack(folder: Path, *options: str) -> Iterator[Attacked]:
+    """Start a server with temporary files of its own, and create a study with a few votes."""
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(temporary))
+        with running(f"sqlite:///{folder / 's.db'}", folder, "--rate-limit", "10000", *options) as server:
+            yield _prepare(server, temporary)
+
+
+def _prepare(server: Running, temporary: Path) -> Attacked:
     with server.client() as admin:
         study = f"/studies/{checked(admin.post('/studies', json={'name': 'attacked'}), 201)['id']}"
         arms = [{"id": f"a{k}", "payload": f"text {k}"} for k in range(8)]
@@ -70,14 +104,13 @@ def start_attacked(server: Running) -> Attacked:
                 admin.post(f"{study}/votes", json={"duel": duel, "outcome": ("first", "tie")[k % 2], "rater": "ben"})
             )
         rater, reader = token_of(admin, study, "rater", rater="ana"), token_of(admin, study, "reader")
-    return Attacked(server, study, rater, reader)
+    return Attacked(server, study, rater, reader, temporary)
 
 
 @pytest.fixture(scope="module")
 def attacked_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    folder = tmp_path_factory.mktemp("attacked")
-    with running(f"sqlite:///{folder / 's.db'}", folder, "--rate-limit", "10000") as server:
-        yield start_attacked(server)
+    with attack(tmp_path_factory.mktemp("attacked")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -95,10 +128,3 @@ def check_log(lines: list[str], *expected: str) -> None:
         entry = json.loads(line)
         assert "traceback" not in entry, line
         assert entry["level"] in ("debug", "info", "warning") or entry["event"] in expected, line
-
-
-def temporary_folders() -> set[Path]:
-    """Return the folders of requests that exist now."""
-    import tempfile
-
-    return set(Path(tempfile.gettempdir()).glob("duelist-*"))

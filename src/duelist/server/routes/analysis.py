@@ -10,6 +10,7 @@ from fastapi.responses import FileResponse
 
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.analysis import (
     CanStopResponse,
@@ -27,9 +28,9 @@ from duelist.server.schemas.analysis import (
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.server.uploads import download_folder, file_response, safe_name, uploaded_file
 from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
-from duelist.study.formats import get_format
+from duelist.study.formats import check_export_options
 
-router = APIRouter(prefix="/studies/{study}", tags=["analysis"])
+router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["analysis"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
 Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="Precision of the prior.")]
@@ -270,6 +271,20 @@ async def contexts(
     return await _run_query(server, study, "contexts", {}, if_none_match)
 
 
+ExportFormat = Annotated[str, Path(max_length=50)]
+
+
+def _export_options(form: ExportFormat, request: Request) -> dict[str, Any]:
+    words = {"true": True, "false": False}
+    options = {name: words.get(value, value) for name, value in request.query_params.items()}
+    check_export_options(form, options)
+    return options
+
+
+_export_options.takes_any_query = True  # type: ignore[attr-defined]  # the format knows its options
+ExportOptions = Annotated[dict[str, Any], Depends(_export_options)]
+
+
 @router.get(
     "/export/{form}",
     response_class=FileResponse,
@@ -277,22 +292,21 @@ async def contexts(
 )
 async def export(
     study: schemas.StudyId,
-    form: Annotated[str, Path(max_length=50)],
-    request: Request,
+    form: ExportFormat,
+    options: ExportOptions,
     server: ServerDep,
     caller: StudyReader,
 ) -> FileResponse:
     """Export votes in a format, whose options are query parameters."""
-    get_format(form)
     async with server.study(study) as opened:
         name = opened.study.name
-    words = {"true": True, "false": False}
-    options = {key: words.get(value, value) for key, value in request.query_params.items()}
     ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
-    path = await download_folder() / f"votes.{ending}"
-    report = await server.worker.run_task("export", study, {"format": form, "path": str(path), "options": options})
-    headers = {"X-Duelist-Export-Report": json.dumps(report)}
-    return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", headers)
+    async with download_folder() as folder:
+        path = folder / f"votes.{ending}"
+        task = {"format": form, "path": str(path), "options": options}
+        report = await server.worker.run_task("export", study, task)
+        headers = {"X-Duelist-Export-Report": json.dumps(report)}
+        return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", headers)
 
 
 @router.post("/import", response_model=schemas.ImportResponse, responses=IN_STUDY)

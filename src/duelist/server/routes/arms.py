@@ -6,20 +6,22 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import ValidationError
 
-from duelist.core.errors import InvalidInput
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
-from duelist.server.errors import RequestError, validation_error_from
+from duelist.server.bodies import MAX_JSON_ARMS, UPLOAD, BodyLimit, allow_body
+from duelist.server.errors import RequestError
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
 from duelist.server.uploads import uploaded_file
+from duelist.server.worker.arms import add_arms_to, read_as
 from duelist.study import AsyncStudy, Study
 
-router = APIRouter(prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
+router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["arms"], responses=IN_STUDY)
 BATCH_SIZE = 1000
 """Arms of a stream per transaction, between which raters get their turn."""
-_MAX_LINE_BYTES = 8 * 2**20
+_BATCH_BYTES = 8 * 2**20
+_MAX_LINE_BYTES = 2**20
 
 
 @router.get("/arms", response_model=schemas.ArmsResponse)
@@ -68,7 +70,10 @@ async def add_arms(
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     async with server.study(study) as opened:
         if kind == "application/json":
-            return await _add(opened, _read(schemas.AddArmsRequest, await request.body()))
+            allow_body(request, BodyLimit(MAX_JSON_ARMS, UPLOAD.seconds), server.options.max_upload_bytes)
+            async with uploaded_file(request, "arms.json") as path:
+                found = await server.worker.run_task("add-json", study, {"path": str(path)})
+            return schemas.AddedArmsResponse.model_validate(found)
         if kind in ("application/x-ndjson", "application/jsonl"):
             return await _add_stream(opened, request)
         if kind == "text/csv":
@@ -83,54 +88,32 @@ async def add_arms(
     )
 
 
-def _read(model: Any, body: bytes) -> Any:
-    try:
-        return model.model_validate_json(body)
-    except ValidationError as error:
-        raise validation_error_from(
-            error.errors(include_url=False, include_context=False, include_input=False)
-        ) from error
-
-
-async def _add(opened: AsyncStudy, body: schemas.AddArmsRequest) -> schemas.AddedArmsResponse:
-    features: list[Any] = [arm.features for arm in body.arms]
-    none = all(each is None for each in features)
-    if not none and any(each is None for each in features):
-        missing = next(arm.id for arm in body.arms if arm.features is None)
-        raise InvalidInput(f"Features of arm {missing!r} are missing.", "Give features to all arms or to none.")
-    added = await opened.write(
-        Study.add_arms,
-        [arm.id for arm in body.arms],
-        None if none else features,
-        [arm.payload for arm in body.arms],
-        [arm.context for arm in body.arms],
-        body.prompts,
-        [arm.system for arm in body.arms],
-        [arm.category for arm in body.arms],
-    )
-    return schemas.AddedArmsResponse(added=added, existing=len(body.arms) - added)
+async def _add(opened: AsyncStudy, arms: list[schemas.NewArmSchema]) -> schemas.AddedArmsResponse:
+    """Add arms of a stream."""
+    added = await opened.write(lambda study: add_arms_to(study, schemas.AddArmsRequest(arms=arms, prompts=None)))
+    return schemas.AddedArmsResponse(added=added, existing=len(arms) - added)
 
 
 async def _add_stream(opened: AsyncStudy, request: Request) -> schemas.AddedArmsResponse:
     total = schemas.AddedArmsResponse(added=0, existing=0)
     batch: list[schemas.NewArmSchema] = []
-    number = 0
+    number, size = 0, 0
     async for line in _lines(request):
-        number += 1
+        number, size = number + 1, size + len(line)
         if not line.strip():
             continue
         try:
-            batch.append(_read(schemas.NewArmSchema, line))
+            batch.append(read_as(schemas.NewArmSchema, line))
         except RequestError as error:
             message = (
                 f"Line {number}: {error.detail} {total.added + total.existing} arms of earlier lines have been added."
             )
             hint = "Correct the line, and send all of it again."
             raise RequestError(422, "invalid_input", message, hint, error.body["error"]["field"]) from error
-        if len(batch) == BATCH_SIZE:
-            total = _sum(total, await _add(opened, schemas.AddArmsRequest(arms=batch, prompts=None)))
-            batch = []
-    return _sum(total, await _add(opened, schemas.AddArmsRequest(arms=batch, prompts=None))) if batch else total
+        if len(batch) == BATCH_SIZE or size > _BATCH_BYTES:
+            total = _sum(total, await _add(opened, batch))
+            batch, size = [], 0
+    return _sum(total, await _add(opened, batch)) if batch else total
 
 
 def _sum(one: schemas.AddedArmsResponse, other: schemas.AddedArmsResponse) -> schemas.AddedArmsResponse:
@@ -143,7 +126,7 @@ async def _lines(request: Request) -> AsyncIterator[bytes]:
         *whole, rest = (rest + chunk).split(b"\n")
         for line in whole:
             yield line
-        if len(rest) > _MAX_LINE_BYTES:
+        if max(map(len, (rest, *whole))) > _MAX_LINE_BYTES:
             raise RequestError(413, "too_large", "A line is too long.", f"Give an arm at most {_MAX_LINE_BYTES} bytes.")
     if rest:
         yield rest

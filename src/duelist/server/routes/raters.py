@@ -8,13 +8,14 @@ from duelist.core.serialization import from_plain, to_plain
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Erasure, Rater, Study
 
-router = APIRouter()
-_raters = APIRouter(prefix="/studies/{study}/raters", tags=["raters"], responses=IN_STUDY)
-_gold = APIRouter(prefix="/studies/{study}/gold", tags=["raters"], responses=IN_STUDY)
+router = APIRouter(route_class=CheckedRoute)
+_raters = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}/raters", tags=["raters"], responses=IN_STUDY)
+_gold = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}/gold", tags=["raters"], responses=IN_STUDY)
 
 
 # -- raters ------------------------------------------------------------------------------

@@ -14,12 +14,13 @@ from fastapi.staticfiles import StaticFiles
 from duelist import __version__
 from duelist.server.auth import ServerDep, ServerReader
 from duelist.server.errors import RequestError
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import ERROR_SCHEMA, error_responses
 
 PAGES: Final = Path(__file__).parents[1] / "pages"
-router = APIRouter(tags=["server"])
-metrics_router = APIRouter(tags=["server"])
+router = APIRouter(route_class=CheckedRoute, tags=["server"])
+metrics_router = APIRouter(route_class=CheckedRoute, tags=["server"])
 
 
 @router.get("/health", responses=error_responses() | ERROR_SCHEMA)

@@ -25,12 +25,13 @@ from duelist.server.auth import (
 )
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
 from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token
 
-router = APIRouter(tags=["sessions"])
+router = APIRouter(route_class=CheckedRoute, tags=["sessions"])
 RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="The study of a rater's cookie.")]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import fields
@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from duelist.core.serialization import to_plain
 from duelist.policies import parse_policy, registered_policy
@@ -29,7 +30,8 @@ from duelist.server.auth import (
 )
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.events import MAX_SUBSCRIBERS, StudyEvents
+from duelist.server.events import MAX_SUBSCRIBERS, MAX_SUBSCRIPTIONS, StudyEvents
+from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
 from duelist.server.uploads import download_folder, file_response, uploaded_file
@@ -38,7 +40,7 @@ from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
 
-router = APIRouter(tags=["studies"])
+router = APIRouter(route_class=CheckedRoute, tags=["studies"])
 _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
 
 
@@ -181,24 +183,20 @@ async def archive(study: schemas.StudyId, server: ServerDep, caller: StudyAdmin)
     """Download a study as an archive."""
     async with server.study(study) as opened:
         name = opened.study.name
-    folder = await download_folder()
-    return await _download(server, "archive", study, folder / "study.duelist", f"{name}.duelist")
+    return await _download(server, "archive", study, f"{name}.duelist")
 
 
 @router.get("/backup", response_class=FileResponse, responses=error_responses(401, 403) | _FILE)
 async def backup(server: ServerDep, caller: ServerAdmin) -> FileResponse:
     """Download all studies as one SQLite file."""
-    folder = await download_folder()
-    return await _download(server, "backup", None, folder / "backup.db", f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
+    return await _download(server, "backup", None, f"duelist-{datetime.now(UTC):%Y-%m-%d}.db")
 
 
-async def _download(server: ServerContext, task: str, study: int | None, path: Path, name: str) -> FileResponse:
-    try:
+async def _download(server: ServerContext, task: str, study: int | None, name: str) -> FileResponse:
+    async with download_folder() as folder:
+        path = folder / f"{task}{Path(name).suffix}"
         await server.worker.run_task(task, study, {"path": str(path)})
-    except BaseException:
-        shutil.rmtree(path.parent, ignore_errors=True)
-        raise
-    return file_response(path, name, "application/octet-stream")
+        return file_response(path, name, "application/octet-stream")
 
 
 @router.get("/choices", responses=SIGNED_IN)
@@ -227,26 +225,39 @@ async def choices(
 async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> StreamingResponse:
     """Stream changes of a study as server-sent events."""
     changes = await server.events(study)
-    if len(changes) >= MAX_SUBSCRIBERS:
+    if len(changes) >= MAX_SUBSCRIBERS or server.open_streams[caller.token.id] >= MAX_SUBSCRIPTIONS:
         raise RequestError(
             429,
             "too_many_requests",
-            "Too many event streams are open for this study.",
+            f"Too many event streams are open: at most {MAX_SUBSCRIBERS} per study and {MAX_SUBSCRIPTIONS} per token.",
             "Close a dashboard.",
             headers={"Retry-After": "30"},
         )
-    return StreamingResponse(
-        _event_stream(server, changes),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
-    )
+    return _EventStream(server, caller.token.id, changes)
 
 
-async def _event_stream(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
-    server.metrics.listening.inc()
-    try:
-        async with aclosing(changes.subscribe(server.stopping)) as stream:
-            async for event in stream:
-                yield event
-    finally:
-        server.metrics.listening.dec()
+class _EventStream(StreamingResponse):
+    """The events of a study, counted while they are open."""
+
+    def __init__(self, server: ServerContext, token_id: str, changes: StudyEvents) -> None:
+        super().__init__(
+            _events(server, changes),
+            media_type="text/event-stream",
+            headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
+        )
+        self._server, self._token_id = server, token_id
+        server.open_streams[token_id] += 1
+        server.metrics.listening.inc()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._server.open_streams -= Counter([self._token_id])  # without those that have none left
+            self._server.metrics.listening.dec()
+
+
+async def _events(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
+    async with aclosing(changes.subscribe(server.stopping)) as stream:
+        async for event in stream:
+            yield event

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
 from duelist.core.serialization import to_plain
+from duelist.server.worker.arms import add_json
 from duelist.study import (
     Storage,
     Study,
@@ -81,6 +82,10 @@ def _add(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
     return {"added": report.added, "existing": report.existing, "notes": notes}
 
 
+def _add_json(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return add_json(_of(study), arguments["path"])
+
+
 TASKS: Final[dict[str, Task]] = {
     "export": _export,
     "archive": _archive,
@@ -93,4 +98,5 @@ TASKS: Final[dict[str, Task]] = {
     "preview": _preview,
     "create": _create,
     "add": _add,
+    "add-json": _add_json,
 }

@@ -27,6 +27,7 @@ __all__ = [
     "ExportReport",
     "Format",
     "arm_id",
+    "check_export_options",
     "context_id",
     "default_format",
     "detect_format",
@@ -142,12 +143,17 @@ def write(
     return writer(comparisons, Path(path), **_checked_options(writer, name, options))
 
 
+def check_export_options(format: str, options: dict[str, Any]) -> None:  # noqa: A002
+    """Raise `InvalidInput` if the format does not exist or has no such option for an export."""
+    _checked_options(get_format(format).write, format, options)
+
+
 def _checked_options(function: Callable[..., Any], name: str, options: dict[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(function).parameters.values()
     names = [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
     unknown = next((option for option in options if option not in names), None)
     if unknown is not None:
         raise InvalidInput(
-            f"{name} has no option {unknown!r} here.", f"It takes {', '.join(names) or 'none'}.", field=unknown
+            f"{name} has no option {unknown[:200]!r} here.", f"It takes {', '.join(names) or 'none'}.", field=unknown
         )
     return options

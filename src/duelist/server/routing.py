@@ -1,0 +1,68 @@
+"""Routes that authenticate the sender before they read the body, and that reject unknown query parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+
+from duelist.server.bodies import JSON, LIMITS, JsonRequest, allow_body
+from duelist.server.errors import RequestError
+
+PREFIX: Final = "/api/v1"
+_CALLER: Final = "duelist_caller"
+
+
+class CheckedRoute(APIRoute):
+    """A route that checks a request in this order: the sender, the names of the query, the size of the body."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the function that handles a request."""
+        handle = super().get_route_handler()
+        checks = [each.call for each in self.dependant.dependencies if hasattr(each.call, "authenticate")]
+        names = _query_names(self.dependant)
+        path = self.path.removeprefix(PREFIX)
+        limit = next((LIMITS[key] for method in self.methods or () if (key := f"{method} {path}") in LIMITS), JSON)
+
+        async def check_and_handle(request: Request) -> Response:
+            for check in checks:
+                request.scope[_CALLER] = await check.authenticate(request)  # type: ignore[union-attr]
+            if names is not None:
+                _check_query(request, names)
+            allow_body(request, limit, request.app.state.server.options.max_upload_bytes)
+            return await handle(JsonRequest(request.scope, request.receive))
+
+        return check_and_handle
+
+
+def authenticated(request: Request) -> Any:
+    """Return the caller that the route has found."""
+    return request.scope[_CALLER]
+
+
+def _query_names(dependant: Any) -> set[str] | None:
+    """Return the names of the query parameters of a route, or None if it takes any."""
+    if getattr(dependant.call, "takes_any_query", False):
+        return None
+    names = {parameter.alias for parameter in dependant.query_params}
+    for each in dependant.dependencies:
+        inner = _query_names(each)
+        if inner is None:
+            return None
+        names |= inner
+    return names
+
+
+def _check_query(request: Request, names: set[str]) -> None:
+    unknown = [name for name in request.query_params if name not in names]
+    if unknown:
+        known = ", ".join(sorted(names)) or "none"
+        raise RequestError(
+            422,
+            "invalid_input",
+            f"There is no query parameter {unknown[0][:200]!r} here.",
+            f"Parameters: {known}.",
+            unknown[0],
+        )
