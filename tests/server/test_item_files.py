@@ -235,7 +235,7 @@ def test_own_features_grow_and_what_was_learned_stays(tmp_path: Path) -> None:
         ("a.csv", "id,text\na,b\n", {"features": {"kind": "columns", "columns": ["text"]}}, "text"),
         ("a.csv", "id,text\na,b\n", {"nonsense": 1}, "nonsense"),
         ("a.csv", "id,text\na,b\n", {"settings": {"storage": "memory"}}, "storage"),
-        ("a.csv", "id,text\na,b\n", {"settings": {"seed": float("nan")}}, "seed"),
+        ("a.csv", "id,text\na,b\n", {"settings": {"seed": float("nan")}}, "NaN"),
         ("a.csv", "id,text\na,b\n", {"encoding": 5}, "encoding"),
         ("a.jsonl", '{"id": "a", "payload": [NaN]}', {}, "JSON cannot hold"),
         ("a.xlsx", "nope", {}, "cannot be read as an Excel file"),

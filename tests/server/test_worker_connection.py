@@ -61,8 +61,6 @@ def test_a_dead_or_silent_worker_fails_those_who_wait_and_is_restarted(
     hurt: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(connection, "HEARTBEAT_SECONDS", 0.05)
-    monkeypatch.setattr(connection, "DOWN_SECONDS", 0.5)
-    monkeypatch.setattr(connection, "KILL_SECONDS", 4.0)
     monkeypatch.setattr(worker_client, "_RESTART_SECONDS", 0.0)
 
     async def run() -> None:
@@ -70,6 +68,8 @@ def test_a_dead_or_silent_worker_fails_those_who_wait_and_is_restarted(
             await client.run_query(study, "leaderboard", {})
             await until_responding(client)
             first = client._connection
+            monkeypatch.setattr(connection, "DOWN_SECONDS", 0.5)
+            monkeypatch.setattr(connection, "KILL_SECONDS", 2.0)
             os.kill(first._process.pid, hurt)
             waiting = asyncio.ensure_future(client.run_query(study, "history", {}))
             if hurt == signal.SIGSTOP:
@@ -78,6 +78,7 @@ def test_a_dead_or_silent_worker_fails_those_who_wait_and_is_restarted(
             with pytest.raises(RequestError) as found:
                 await waiting
             assert (found.value.status_code, found.value.body["error"]["code"]) == (503, "stopping")
+            monkeypatch.setattr(connection, "KILL_SECONDS", 60.0)
             await until_responding(client)
             assert client._connection is not first
             assert (await client.run_query(study, "leaderboard", {})).body

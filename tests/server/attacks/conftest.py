@@ -96,7 +96,7 @@ def attack(folder: Path, *options: str) -> Iterator[Attacked]:
 def _prepare(server: Running, temporary: Path) -> Attacked:
     with server.client() as admin:
         study = f"/studies/{checked(admin.post('/studies', json={'name': 'attacked'}), 201)['id']}"
-        arms = [{"id": f"a{k}", "payload": f"text {k}"} for k in range(8)]
+        arms = [{"id": f"a{k}", "payload": f"text {k}"} for k in range(60)]
         checked(admin.post(f"{study}/arms", json={"arms": arms}))
         for k in range(6):
             duel = checked(admin.post(f"{study}/ask", json={"rater": "ben"}))["id"]
@@ -125,6 +125,7 @@ def attacked(attacked_server: Attacked) -> Iterator[Attacked]:
 def check_log(lines: list[str], *expected: str) -> None:
     """Every line is JSON, and none is an error; `expected` are events that an attack may cause."""
     for line in lines:
+        assert line.startswith("{"), line
         entry = json.loads(line)
         assert "traceback" not in entry, line
         assert entry["level"] in ("debug", "info", "warning") or entry["event"] in expected, line

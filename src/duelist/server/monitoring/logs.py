@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+import threading
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -34,11 +35,18 @@ def log_event(event: str, level: int = logging.INFO, exc_info: bool = False, **f
 
 
 def log_to_stderr(level: str = "info") -> None:
-    """Write the logs of this server, and of uvicorn, to standard error."""
+    """Write the logs of this server, of its libraries, and all warnings and uncaught errors to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
-    for name in ("duelist.server", "uvicorn.error"):
+    logging.captureWarnings(True)
+    for name in ("duelist.server", "uvicorn.error", "asyncio", "concurrent.futures", "py.warnings"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level.upper())
+    threading.excepthook = _log_error_of_thread
+
+
+def _log_error_of_thread(error: threading.ExceptHookArgs) -> None:
+    if error.exc_value is not None and not isinstance(error.exc_value, SystemExit):
+        LOGGER.error("a thread failed", exc_info=error.exc_value)

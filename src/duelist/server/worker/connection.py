@@ -18,6 +18,8 @@ from duelist.server.worker.messages import Message
 
 MAX_WAITING: Final = 256
 """Requests that may wait for the worker at a time; further ones are rejected."""
+START_SECONDS: Final = 120.0
+"""Seconds that a worker has to start: it imports much, on a machine that may be busy."""
 HEARTBEAT_SECONDS: Final = 5.0
 """Seconds between two checks that the worker responds."""
 DOWN_SECONDS: Final = 15.0
@@ -37,6 +39,7 @@ class WorkerConnection:
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Message]] = {}
         self._heard_at = time.monotonic()
+        self._has_started = False
         self._ended = asyncio.Event()
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._check_heartbeat())]
 
@@ -63,8 +66,9 @@ class WorkerConnection:
 
     @property
     def is_responding(self) -> bool:
-        """Whether the process is alive and has responded lately."""
-        return self.is_alive and time.monotonic() - self._heard_at < DOWN_SECONDS
+        """Whether the process is alive and has responded lately, or is starting."""
+        limit = DOWN_SECONDS if self._has_started else START_SECONDS
+        return self.is_alive and time.monotonic() - self._heard_at < limit
 
     async def request(self, request: dict[str, Any], seconds: float) -> Message:
         """Send a request and return the response. A worker that does not respond in time is killed."""
@@ -126,6 +130,9 @@ class WorkerConnection:
 
     async def _check_heartbeat(self) -> None:
         """Ask the worker for a sign of life again and again, and kill it if there is none."""
+        with contextlib.suppress(RequestError):
+            await self.request({"task": "heartbeat"}, START_SECONDS)
+        self._has_started = True
         while self.is_alive:
             with contextlib.suppress(RequestError):
                 await self.request({"task": "heartbeat"}, KILL_SECONDS)
