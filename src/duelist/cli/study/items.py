@@ -9,8 +9,8 @@ import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import STORAGE
-from duelist.cli.study.options import Columns, Encoding, Name, StorageUrl, load_study, parse_pairs
-from duelist.cli.study.previews import show_columns, show_notes
+from duelist.cli.study.options import Columns, Encoding, Name, StorageUrl, Systems, load_study, parse_pairs
+from duelist.cli.study.previews import show_columns, show_items, show_notes
 from duelist.core.tables import format_count
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ def add_items(
     ],
     column: Columns = None,
     encoding: Encoding = None,
+    system: Systems = None,
+    preview: Annotated[bool, typer.Option("--preview", help="Show the items of the file, and add nothing.")] = False,
     storage: StorageUrl = STORAGE,
 ) -> None:
     """Add items from a file, all or none; its columns are recognized as in `create`."""
@@ -37,9 +39,17 @@ def add_items(
 
     with report_errors():
         study = load_study(name, storage)
-        report = study.apply(plan_items(file, parse_pairs("--column", column), encoding=encoding))
+        plan = plan_items(file, parse_pairs("--column", column), encoding=encoding, systems=system or None)
+        if preview:
+            show_items(plan)
+            say("Nothing was added. Repeat without --preview to add the items.")
+            return
+        report = study.apply(plan)
         show_columns(report.columns)
         show_notes(report.notes)
+        if plan.systems:
+            say(f"{name}, {len(study.systems())} systems on {len(study.contexts())} prompts: {report}")
+            return
         dim = study.features().shape[1]
         features = format_count(dim, "feature") if dim else "no features"
         say(f"{name}, with {features} per item: {report}")

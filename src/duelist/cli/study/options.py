@@ -26,7 +26,10 @@ Columns = Annotated[
     typer.Option("--column", help="FIELD=COLUMN, if a column of the file has another name; may be repeated."),
 ]
 Encoding = Annotated[str | None, typer.Option(help="Encoding of the file, if detection fails.")]
-
+Systems = Annotated[
+    list[str] | None,
+    typer.Option("--system", help="A column with the answers of one system to the prompts; may be repeated."),
+]
 Category = Annotated[
     str | None, typer.Option("--category", help="Only prompts of this category, in a study of systems.")
 ]

@@ -14,6 +14,7 @@ from duelist.cli.study.options import (
     Encoding,
     Name,
     StorageUrl,
+    Systems,
     load_study,
     parse_json_pairs,
     parse_pairs,
@@ -68,6 +69,7 @@ def create(
     ] = None,
     column: Columns = None,
     encoding: Encoding = None,
+    system: Systems = None,
     preview: Annotated[
         bool, typer.Option("--preview", help="Show the items of the files, and create nothing.")
     ] = False,
@@ -77,11 +79,14 @@ def create(
     from duelist.study.storage import without_password
 
     with report_errors():
-        if not files and (column or encoding or features or preview):
-            raise InvalidInput("--column, --encoding, --features and --preview need a file of items.", "Give one.")
+        if not files and (column or encoding or features or system or preview):
+            raise InvalidInput(
+                "--column, --encoding, --features, --system and --preview need a file of items.", "Give one."
+            )
         items = None
         if files:
-            items = plan_items(expand_folders(files), parse_pairs("--column", column), features, encoding)
+            columns = parse_pairs("--column", column)
+            items = plan_items(expand_folders(files), columns, features, encoding, system or None)
             show_items(items)
         if preview:
             say("The study was not created. Repeat without --preview to create it.")
@@ -105,6 +110,8 @@ def create(
         )
         kind = (study.settings.feature_recipe or {}).get("kind")
         contents = f", {len(study.arms())} items, features {kind!r}" if kind else ""
+        if study.systems():
+            contents = f", {len(study.systems())} systems on {len(study.contexts())} prompts"
         say(f"study {study.name!r} with policy {study.settings.policy}{contents} in {without_password(storage)}")
 
 

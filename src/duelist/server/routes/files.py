@@ -34,7 +34,7 @@ def _parse_plan(text: bytes) -> schemas.FilePlanRequest:
 
 
 def _import_options(plan: schemas.FilePlanRequest) -> dict[str, Any]:
-    return {"columns": plan.columns, "features": plan.features, "encoding": plan.encoding}
+    return {"columns": plan.columns, "features": plan.features, "encoding": plan.encoding, "systems": plan.systems}
 
 
 def _task(form: UploadedForm, plan: schemas.FilePlanRequest) -> dict[str, Any]:

@@ -134,6 +134,7 @@ class PreviewItemSchema(ResponseBody):
     id: str
     payload: Any
     context: str | None
+    system: str | None
     content: list[BlockSchema]
 
 
@@ -155,6 +156,7 @@ class PreviewResponse(ResponseBody):
     encoding: str | None
     columns: list[PreviewColumnSchema]
     items: list[PreviewItemSchema]
+    systems: list[str] = Field(description="The systems whose answers these are; none for plain items.")
     contexts: int
     features: list[PreviewFeaturesSchema]
     plan: dict[str, Any]

@@ -237,7 +237,8 @@ class FilePlanRequest(RequestBody):
     goal: Literal["best", "rank", "learn", "serve"] | None = None
     policy: Name | None = None
     settings: SettingsSchema | None = None
-    columns: dict[Literal["id", "payload", "context", "prompt"], str | None] | None = None
+    columns: dict[Literal["id", "payload", "context", "prompt", "system", "category"], str | None] | None = None
+    systems: list[str] | None = Field(None, description="The columns of a file with one column of answers per system.")
     features: dict[Literal["kind", "columns", "size"], Any] | None = None
     encoding: Name | None = None
 

@@ -99,8 +99,10 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         with self._reading():
             recipe = self._read_cache.settings.feature_recipe
         made = None if recipe is None else plan.make_features(recipe)  # texts take long: not within the transaction
-        contexts = checked_contexts([item.context for item in plan.items], len(plan.items))
-        described = list(zip(checked_payloads(payloads, len(plan.items)), contexts, strict=True))
+        n = len(plan.items)
+        contexts = checked_contexts([item.context for item in plan.items], n)
+        systems, categories = [item.system for item in plan.items], [item.category for item in plan.items]
+        described = list(zip(checked_payloads(payloads, n), contexts, systems, categories, strict=True))
         with self._changing() as tx:
             arms, settings = self._write_cache.arms, self._write_cache.settings
             if settings.feature_recipe != recipe:
@@ -115,7 +117,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
                     tx, [NewArm(name, *each) for name, each in zip(ids, described, strict=True)], features
                 )
             else:
-                ids, id_notes = _generate_ids(arms, described, features, recipe, tx.counters.dim)
+                ids, id_notes = _generate_ids(arms, [each[:2] for each in described], features, recipe, tx.counters.dim)
                 fresh = [k for k, name in enumerate(ids) if name not in existing]
                 new_features = None if features is None else features[fresh]
                 added = self._add_arms(tx, [NewArm(ids[k], *described[k]) for k in fresh], new_features) if fresh else 0

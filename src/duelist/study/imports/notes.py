@@ -59,6 +59,19 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
         f"(in {listed([f'column {name}' for name in d['columns']])}, the first in {d['cell']}), "
         "so these cells are read as empty. Open the file in Excel or LibreOffice, save it, and import it again."
     ),
+    "systems": lambda d: (
+        f"Read as {d['answers']} answers of {len(d['systems'])} systems ({listed(d['systems'], 6)}) to {d['prompts']} "
+        f"prompts{'; ' + str(d['missing']) + ' answers are missing' if d['missing'] else ''}."
+    ),
+    "duplicate_answers": lambda d: (
+        f"System {d['system']!r} has {d['count']} answers to the prompt {d['prompt']!r}"
+        + (f", and {d['others']} more answers are repeated" if d["others"] else "")
+        + ". The first of each is used."
+    ),
+    "unused_texts": lambda d: (
+        f"The columns {listed(d['columns'], 6)} hold texts that are not used. If they are answers of systems to prompts, "
+        "name them as such."
+    ),
     "ignored_files": lambda d: f"Ignored, because they are neither media nor a table: {listed(d['files'])}.",
     # about columns
     "unusable_column": lambda d: (

@@ -96,7 +96,7 @@ def test_a_preview_shows_what_would_be_imported(plan):
     preview = plan("a.csv", "id,text,price\n" + "".join(f"a{k},text {k},{k}\n" for k in range(30))).preview()
     assert json.loads(json.dumps(preview)) == preview
     assert (preview["kind"], preview["rows"], preview["contexts"], preview["encoding"]) == ("table", 30, 0, "utf-8")
-    assert preview["items"][0] == {"id": "a0", "payload": "text 0", "context": None}
+    assert preview["items"][0] == {"id": "a0", "payload": "text 0", "context": None, "system": None}
     assert len(preview["items"]) == 20
     assert {each["name"]: each["role"] for each in preview["columns"]} == {
         "id": "id",
@@ -410,7 +410,8 @@ def test_missing_features_are_no_features(plan, missing):
 def test_a_column_may_have_two_roles(plan):
     both = plan("a.csv", "text,x\none,1\ntwo,2\n", columns={"id": "text", "payload": "text"})
     assert [(item.id, item.payload) for item in both.items] == [("one", "one"), ("two", "two")]
-    assert both.options.columns == {"id": "text", "payload": "text", "context": None, "prompt": None}
+    used = {target: name for target, name in both.options.columns.items() if name is not None}
+    assert used == {"id": "text", "payload": "text"}
     numbers = {"columns": {"id": "nr"}, "features": {"kind": "columns", "columns": ["nr"]}}
     study = create_study("s", "memory", items=plan("a.csv", "nr,text\n5,one\n7,two\n", **numbers))
     assert [arm.id for arm in study.arms()] == ["5", "7"]

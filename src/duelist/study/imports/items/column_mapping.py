@@ -14,7 +14,7 @@ from duelist.core.errors import InvalidInput
 from duelist.study.imports.items.numbers.columns import FEATURE_LISTS, NumberColumn, is_missing
 from duelist.study.imports.items.sheet import Sheet
 
-TARGETS: Final = ("id", "payload", "context", "prompt")
+TARGETS: Final = ("id", "payload", "context", "prompt", "system", "category")
 _NAMES: Final = {
     "id": ("id", "arm", "key", "name", "model", "item", "arm_id", "item_id", "identifier", "slug", "label",
         "nr", "no", "no.", "number", "#", "index", "row"),
@@ -26,6 +26,8 @@ _NAMES: Final = {
     "context": ("context", "group", "topic", "prompt_id", "question_id", "category"),
 }  # fmt: skip
 """Names by which a column is recognized, in order of preference."""
+CONTENT_NAMES: Final = _NAMES["payload"]
+PROMPT_NAMES: Final = _NAMES["prompt"]
 _CERTAIN_IDS: Final = ("id", "arm_id", "item_id", "identifier")
 _LONGEST_ID: Final = 200
 _DATE: Final = re.compile(
@@ -74,7 +76,7 @@ def map_columns(
             name,
             "feature" if name in features else target_of.get(name, "other"),
             name in numbers and numbers[name].is_complete,
-            tuple(_example(value) for value in sheet.cells(name)[:_EXAMPLES]),
+            examples_of(sheet, name),
         )
         for name in sheet.columns
     ]
@@ -87,7 +89,7 @@ def _recognize(
     mapping = {target: name for target, name in given.items() if name is not None}
     _check_complete(sheet, [mapping["id"]] if "id" in mapping else [])
     free = [name for name in sheet.columns if name not in (FEATURE_LISTS, *features, *mapping.values())]
-    normalized = {name: _normalize(name) for name in free}
+    normalized = {name: normalize(name) for name in free}
     for target in ("id", "payload", "prompt", "context"):
         if target in given:
             continue
@@ -100,7 +102,7 @@ def _recognize(
             free.remove(chosen)
     texts = [name for name in free if name not in numbers]
     if "payload" not in given and "payload" not in mapping:
-        longest = _longest_text(sheet, [name for name in texts if not _is_date(sheet, name)])
+        longest = _longest_text(sheet, [name for name in texts if not is_date(sheet, name)])
         if longest is None and mapping.get("id") in (None, *numbers):
             longest = _longest_text(sheet, texts)  # a date is better than nothing
         if longest is not None:
@@ -115,10 +117,11 @@ def _recognize(
 
 def is_recognized_by_name(target: str, column: str) -> bool:
     """Return whether the name of a column maps it to this target."""
-    return _normalize(column) in _NAMES[target]
+    return normalize(column) in _NAMES[target]
 
 
-def _normalize(name: str) -> str:
+def normalize(name: str) -> str:
+    """Return the name of a column as it is recognized."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
@@ -131,7 +134,7 @@ def _is_possible(target: str, sheet: Sheet, name: str) -> bool:
 
 def _could_be_id(sheet: Sheet, name: str) -> bool:
     cells = [str(cell) for cell in sheet.cells(name)]
-    return _is_possible("id", sheet, name) and len(set(cells)) == len(cells) and not _is_date(sheet, name)
+    return _is_possible("id", sheet, name) and len(set(cells)) == len(cells) and not is_date(sheet, name)
 
 
 def _check_complete(sheet: Sheet, names: list[str]) -> None:
@@ -149,7 +152,7 @@ def _check_complete(sheet: Sheet, names: list[str]) -> None:
             )
 
 
-def _is_date(sheet: Sheet, name: str) -> bool:
+def is_date(sheet: Sheet, name: str) -> bool:
     """Return whether a column holds dates, which neither identify nor describe items."""
     cells = [str(cell).strip() for cell in sheet.cells(name) if not is_missing(cell)]
     return bool(cells) and all(_DATE.fullmatch(cell) for cell in cells)
@@ -158,6 +161,11 @@ def _is_date(sheet: Sheet, name: str) -> bool:
 def _longest_text(sheet: Sheet, names: list[str]) -> str | None:
     lengths = {name: sum(len(str(cell)) for cell in sheet.cells(name) if not is_missing(cell)) for name in names}
     return max((name for name in names if lengths[name]), key=lambda name: lengths[name], default=None)
+
+
+def examples_of(sheet: Sheet, name: str) -> tuple[str, ...]:
+    """Return the first cells of a column, shortened."""
+    return tuple(_example(value) for value in sheet.cells(name)[:_EXAMPLES])
 
 
 def _example(value: Any) -> str:

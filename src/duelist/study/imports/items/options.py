@@ -15,16 +15,20 @@ from duelist.study.formats.files.row import shorten
 class ItemOptions:
     """What not to guess about a file of items.
 
-    `columns` maps "id", "payload", "context" and "prompt" to columns of the file, or to None if there is no such
-    column. `features` has the `kind` of features, and may have the `columns` and the `size`; a text is the kind alone.
+    `columns` maps "id", "payload", "context", "prompt", "system" and "category" to columns of the file, or to None if
+    there is no such column. `features` has the `kind` of features, and may have the `columns` and the `size`; a text is
+    the kind alone. `systems` are the columns of a file that has one per system.
     """
 
     columns: Mapping[str, str | None] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
     encoding: str | None = None
+    systems: tuple[str, ...] | None = None
 
     @classmethod
-    def checked(cls, columns: Any = None, features: Any = None, encoding: Any = None) -> ItemOptions:
+    def checked(
+        cls, columns: Any = None, features: Any = None, encoding: Any = None, systems: Any = None
+    ) -> ItemOptions:
         """Return the options, or raise InvalidInput.
 
         Names of columns are checked against the file later.
@@ -43,7 +47,11 @@ class ItemOptions:
             raise InvalidInput(
                 f"features.columns is {shorten(names)}.", "Give a list of column names.", field="features.columns"
             )
-        return cls(dict(columns or {}), dict(wanted or {}), encoding)
+        if systems is not None and not (
+            isinstance(systems, (list, tuple)) and all(isinstance(name, str) for name in systems)
+        ):
+            raise InvalidInput(f"systems is {shorten(systems)}.", "Give a list of column names.", field="systems")
+        return cls(dict(columns or {}), dict(wanted or {}), encoding, None if systems is None else tuple(systems))
 
 
 def _check_json(name: str, value: Any) -> None:

@@ -17,7 +17,21 @@ from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.serialization import from_plain, to_plain
 from duelist.study.formats.files import is_table
-from duelist.study.imports.items.column_mapping import TARGETS, FileColumn, is_recognized_by_name, map_columns
+from duelist.study.imports.items.answers import (
+    ANSWER,
+    SYSTEM,
+    AnswerSheet,
+    answered_prompts,
+    holds_answers,
+    read_answers,
+)
+from duelist.study.imports.items.column_mapping import (
+    TARGETS,
+    FileColumn,
+    examples_of,
+    is_recognized_by_name,
+    map_columns,
+)
 from duelist.study.imports.items.media import MediaFiles, media_kind
 from duelist.study.imports.items.numbers.columns import ColumnProblem, parse_feature_lists, parse_number_columns
 from duelist.study.imports.items.options import ItemOptions
@@ -29,7 +43,7 @@ from duelist.study.imports.items.planned_items import (
     looks_like_markdown,
     plan_item,
 )
-from duelist.study.imports.items.sheet import read_sheet
+from duelist.study.imports.items.sheet import Sheet, read_sheet
 from duelist.study.imports.notes import Note
 from duelist.study.items.features import FEATURE_KINDS, Recipe, Vectors, apply_recipe, fit_recipe
 
@@ -76,8 +90,10 @@ class ItemPlan:
             "encoding": self.encoding,
             "columns": to_plain(self.columns),
             "items": [
-                {"id": item.id, "payload": item.payload, "context": item.context} for item in self.items[:PREVIEWED]
+                {"id": item.id, "payload": item.payload, "context": item.context, "system": item.system}
+                for item in self.items[:PREVIEWED]
             ],
+            "systems": self.systems,
             "contexts": len({item.context for item in self.items} - {None}),
             "features": self._feature_choices(),
             "options": to_plain(self.options),
@@ -122,9 +138,14 @@ class ItemPlan:
     # -- ids -----------------------------------------------------------------------------
 
     @property
+    def systems(self) -> list[str]:
+        """The systems whose answers these are; none if the items have no systems."""
+        return list(dict.fromkeys(item.system for item in self.items if item.system is not None))
+
+    @property
     def has_ids(self) -> bool:
         """Whether the files name the items."""
-        return self.kind != "table" or self.options.columns.get("id") is not None
+        return bool(self.systems) or self.kind != "table" or self.options.columns.get("id") is not None
 
     def without_guessed_id(self) -> ItemPlan:
         """Return the plan with numbered items, ignoring the guessed id column."""
@@ -211,6 +232,7 @@ def plan_items(
     columns: Mapping[str, str | None] | None = None,
     features: str | Mapping[str, Any] | None = None,
     encoding: str | None = None,
+    systems: Sequence[str] | None = None,
 ) -> ItemPlan:
     """Read files of items and plan their import.
 
@@ -219,14 +241,18 @@ def plan_items(
     paths
         A table (.csv, .tsv, .xlsx), JSON or text file; media files; or a table and the media files that it names.
     columns
-        Maps "id", "payload", "context" and "prompt" to columns of the file; those not given are recognized.
+        Maps "id", "payload", "context", "prompt", "system" and "category" to columns of the file; those not given are
+        recognized.
     features
         The kind of features (see `FEATURE_KINDS`), or a mapping with the `kind`, the `columns` and the `size`; default:
         what suits the file.
     encoding
         The encoding of a text file; default: detected.
+    systems
+        The columns of a file with one column of answers per system; [] if the file holds plain items. Default:
+        recognized. A file with a row per answer names its column of systems in `columns`.
     """
-    options = ItemOptions.checked(columns, features, encoding)
+    options = ItemOptions.checked(columns, features, encoding, systems)
     files = [Path(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
     media, tables, notes = _sort_files(files)
     if len(tables) > 1:
@@ -267,6 +293,47 @@ def _plan_table(path: Path, media: MediaFiles, options: ItemOptions) -> ItemPlan
     sheet = read_sheet(path, options.encoding)
     if not sheet.rows:
         raise InvalidInput(f"{path.name} has no items.", "Give one per line.")
+    answers = read_answers(sheet, options)
+    return (
+        _plan_items(path, sheet, media, options) if answers is None else _plan_answers(sheet, answers, media, options)
+    )
+
+
+def _plan_answers(original: Sheet, answers: AnswerSheet, media: MediaFiles, options: ItemOptions) -> ItemPlan:
+    """Plan the import of a file of systems' answers to prompts."""
+    if options.features.get("kind", "none") != "none":
+        raise InvalidInput(
+            f"features is {options.features['kind']!r}, and a study of systems learns a utility per system instead.",
+            "Leave the features out, or set systems to an empty list to compare single items.",
+            field="features",
+        )
+    rows, contexts, prompts, notes = answered_prompts(answers)
+    used = {target: name for target, name in answers.columns.items() if name is not None}
+    _, mapping = map_columns(answers.sheet, answers.columns, (), {})
+    ids, id_notes = find_ids(rows, mapping, contexts)
+    items = tuple(
+        plan_item(row, name, context, mapping, media) for row, name, context in zip(rows, ids, contexts, strict=True)
+    )
+    is_markdown = looks_like_markdown(items)
+    role = {name: target for target, name in used.items()} | dict.fromkeys(answers.unfolded, "answer")
+    given = {target: None if name in (SYSTEM, ANSWER) else name for target, name in answers.columns.items()}
+    if answers.unfolded:
+        del given["system"], given["payload"]
+    return ItemPlan(
+        "table",
+        items,
+        ItemOptions(given, {"kind": "none"}, options.encoding, answers.wide),
+        prompts,
+        tuple(
+            FileColumn(name, role.get(name, "other"), False, examples_of(original, name)) for name in original.columns
+        ),
+        encoding=original.encoding,
+        settings={"show_as": "markdown"} if is_markdown else {},
+        notes=(*original.notes, *notes, *id_notes, *([Note("markdown")] if is_markdown else ())),
+    )
+
+
+def _plan_items(path: Path, sheet: Sheet, media: MediaFiles, options: ItemOptions) -> ItemPlan:
     parsed = parse_number_columns(sheet.rows, sheet.columns)
     chosen = tuple(options.features.get("columns") or ())
     columns, mapping = map_columns(sheet, options.columns, chosen, parsed)
@@ -303,6 +370,7 @@ def _plan_table(path: Path, media: MediaFiles, options: ItemOptions) -> ItemPlan
         "id" in mapping and "id" not in options.columns and not is_recognized_by_name("id", mapping["id"]),
         (
             *sheet.notes,
+            *_unused_texts_note(sheet, columns),
             *(_problem_note(problem) for problem in problems),
             *id_notes,
             *([Note("markdown")] if is_markdown else ()),
@@ -311,6 +379,12 @@ def _plan_table(path: Path, media: MediaFiles, options: ItemOptions) -> ItemPlan
             *outlier_notes(_features_by_label(features, numbers, lists), ids),
         ),
     )
+
+
+def _unused_texts_note(sheet: Sheet, columns: Sequence[FileColumn]) -> list[Note]:
+    """Return a note if several columns hold texts that might be answers of systems."""
+    unused = [each.name for each in columns if each.role == "other" and holds_answers(sheet, each.name)]
+    return [Note("unused_texts", {"columns": unused})] if len(unused) > 1 else []
 
 
 def _problem_note(problem: ColumnProblem) -> Note:

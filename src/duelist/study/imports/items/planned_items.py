@@ -42,6 +42,8 @@ class PlannedItem:
     context: str | None = None
     text: str = ""
     media: str | None = None
+    system: str | None = None
+    category: str | None = None
 
 
 def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, str], media: MediaFiles) -> PlannedItem:
@@ -50,11 +52,16 @@ def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, st
     Its payload is a media file if it names one of those that came with the table.
     """
     payload = row.fields.get(mapping["payload"]) if "payload" in mapping else None
+    system, category = (
+        to_id(row.fields.get(mapping[target])) if target in mapping else None for target in ("system", "category")
+    )
     file = media.find(row, payload) if isinstance(payload, str) and len(payload) < _LONGEST_PATH else None
     if file is not None:
-        return PlannedItem(name, {media_kind(file.name) or "image": file.name}, context, media=str(file))
+        return PlannedItem(
+            name, {media_kind(file.name) or "image": file.name}, context, "", str(file), system, category
+        )
     text = "" if payload is None else _to_text(row, mapping["payload"], payload)
-    return PlannedItem(name, payload, context, text or name)
+    return PlannedItem(name, payload, context, text or name, None, system, category)
 
 
 def find_contexts(rows: Sequence[Row], mapping: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
@@ -64,7 +71,7 @@ def find_contexts(rows: Sequence[Row], mapping: Mapping[str, str]) -> tuple[list
     """
     prompts = [row.fields.get(mapping["prompt"]) if "prompt" in mapping else None for row in rows]
     if "context" in mapping:
-        contexts = [_to_id(row.fields.get(mapping["context"])) for row in rows]
+        contexts = [to_id(row.fields.get(mapping["context"])) for row in rows]
     else:
         uses = Counter(str(prompt) for prompt in prompts if prompt not in (None, ""))
         if not any(times > 1 for times in uses.values()):
@@ -94,10 +101,13 @@ def find_ids(
     rows: Sequence[Row], mapping: Mapping[str, str], contexts: Sequence[str | None]
 ) -> tuple[list[str], list[Note]]:
     """Return the id of each item, made unique by its context or its line."""
+    if "id" not in mapping and "system" in mapping:
+        ids = [f"{to_id(row.fields[mapping['system']])} / {name}" for row, name in zip(rows, contexts, strict=True)]
+        return _make_unique(ids, Counter(ids)), []
     if "id" not in mapping:
         return [str(k) for k in range(1, len(rows) + 1)], [Note("generated_ids")]
     notes = []
-    ids = [_to_id(row.fields.get(mapping["id"])) or str(k) for k, row in enumerate(rows, start=1)]
+    ids = [to_id(row.fields.get(mapping["id"])) or str(k) for k, row in enumerate(rows, start=1)]
     if len(set(ids)) < len(ids) and any(contexts):
         notes.append(Note("ids_with_context", {"column": mapping["id"]}))
         ids = [
@@ -127,7 +137,8 @@ def _make_unique(ids: Sequence[str], counts: Mapping[str, int]) -> list[str]:
     return unique
 
 
-def _to_id(value: Any) -> str | None:
+def to_id(value: Any) -> str | None:
+    """Return the text of a cell that names something; None if it is empty."""
     return None if value in (None, "") else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -10,10 +10,13 @@ const ROLES = [
   ["payload", "content that raters see"],
   ["context", "context: items are compared within it"],
   ["prompt", "prompt that describes the context"],
+  ["system", "system that gave the answer"],
+  ["answer", "answers of one system, named by the column"],
+  ["category", "category of the prompt"],
   ["feature", "numeric feature"],
   ["other", "not used"],
 ];
-const SINGLE_ROLES = ["id", "payload", "context", "prompt"]; // at most one column each
+const SINGLE_ROLES = ["id", "payload", "context", "prompt", "system", "category"]; // at most one column each
 const FEATURES = {
   given: ["Features in the file", "The file has a list of numbers for each item."],
   none: ["No features", "Each item is learned by itself. A good choice for up to 200 items or so."],
@@ -136,27 +139,32 @@ function showPreview(preview) {
         state.goal = goal;
       }),
     ),
-    featuresCard(preview),
+    preview.systems.length === 0 && featuresCard(preview),
     raterPageCard(preview),
     createStatus,
   );
 }
 
-function previewCard({ rows, kind, encoding, notes, columns, items }) {
+function previewCard({ rows, kind, encoding, notes, columns, items, systems, contexts }) {
+  const heading = systems.length
+    ? `${rows.toLocaleString("en")} answers of ${systems.length} systems to ${contexts.toLocaleString("en")} prompts`
+    : `${rows.toLocaleString("en")} items`;
   const hasContexts = items.some((item) => item.context !== null);
   const row = (item) =>
     el(
       "tr",
       null,
-      el("th", { scope: "row" }, truncated(item.id)),
+      el("th", { scope: "row" }, truncated(item.system ?? item.id)),
       hasContexts && el("td", null, item.context === null ? "–" : truncated(item.context)),
       el("td", null, el("div", { class: "example" }, renderBlocks(previewContent(item)))),
     );
   return card(
-    `2. Check the preview: ${rows.toLocaleString("en")} items`,
-    kind === "table"
-      ? "Each row of the file is an item."
-      : "Each media file is an item. The files are stored on the server.",
+    `2. Check the preview: ${heading}`,
+    systems.length
+      ? "Raters see two answers to one prompt and no names; the leaderboard ranks systems."
+      : kind === "table"
+        ? "Each row of the file is an item."
+        : "Each media file is an item. The files are stored on the server.",
     encoding && encodingField(encoding),
     notes.map(({ message }) => note("info", message)),
     columns?.length > 0 && columnsField(columns),
@@ -166,7 +174,7 @@ function previewCard({ rows, kind, encoding, notes, columns, items }) {
         "table",
         null,
         el("caption", null, `The first ${items.length} items, as raters will see them`),
-        headerRow(["item", hasContexts && "context", "content"].filter(Boolean)),
+        headerRow([systems.length ? "system" : "item", hasContexts && (systems.length ? "prompt" : "context"), "content"].filter(Boolean)),
         el("tbody", null, items.map(row)),
       ),
     ),
@@ -244,6 +252,9 @@ function setRole(columns, name, role) {
     const column = role === single ? name : columns.find((each) => roles[each.name] === single)?.name;
     if (column !== undefined) changes.columns[single] = column;
   }
+  const systems = columns.map((each) => each.name).filter((each) => roles[each] === "answer");
+  const wereSystems = columns.some((each) => each.role === "answer");
+  if (systems.length || wereSystems) changes.systems = systems;
   const features = columns.filter((each) => roles[each.name] === "feature").map((each) => each.name);
   const wasFeature = columns.some((each) => each.name === name && each.role === "feature");
   if (role === "feature" || wasFeature)
