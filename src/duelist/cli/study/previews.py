@@ -22,8 +22,8 @@ def show_items(plan: ItemPlan) -> None:
     """Show what a plan would import: its columns, its first items, its notes."""
     show_columns(plan.columns)
     for item in plan.items[:_SHOWN]:
-        where = f" in {item.context}" if item.context else ""
-        say(f"  {item.id}{where}: {str(item.payload)[:100]}")
+        where = f" in {item.context}" if item.context and item.system is None else ""
+        say(f"  {item.id}{where}: {_one_line(str(item.payload))[:100]}")
     if len(plan.items) > _SHOWN:
         say(f"  ... and {len(plan.items) - _SHOWN} more")
     show_notes(plan.notes)
@@ -58,9 +58,13 @@ def expand_folders(files: list[Path]) -> list[Path]:
 
 def show_columns(columns: Iterable[FileColumn]) -> None:
     """Show how the columns of a file are used."""
-    rows = [(column.name, column.role, " | ".join(column.examples)) for column in columns]
+    rows = [(column.name, column.role, _one_line(" | ".join(column.examples))) for column in columns]
     if rows:
         say_table(("column", "used as", "examples"), rows)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def show_notes(notes: Iterable[Note]) -> None:

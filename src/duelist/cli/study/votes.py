@@ -13,7 +13,7 @@ from duelist.cli.defaults import OUTCOMES, SOURCE, SOURCES, STORAGE
 from duelist.cli.study.options import AsJson, Context, Criterion, Name, Pair, Rater, StorageUrl, load_study
 
 if TYPE_CHECKING:
-    from duelist.study import StudyDuel
+    from duelist.study import Arm, StudyDuel
 
 
 def ask(
@@ -76,7 +76,8 @@ def _to_text(duel: StudyDuel) -> str:
     where = f" in {duel.context}" if duel.context else ""
     prompt = "" if duel.prompt is None else f"\n  prompt:{_payload(duel.prompt)}"
     sides = "\n".join(
-        f"  {side}: {arm.id}{_payload(arm.payload)}" for side, arm in (("first", duel.first), ("second", duel.second))
+        f"  {side}: {_name(arm)}{_payload(arm.payload)}"
+        for side, arm in (("first", duel.first), ("second", duel.second))
     )
     return f"pair {duel.id}{where}, until {duel.deadline:%Y-%m-%d %H:%M:%S} UTC{prompt}\n{sides}"
 
@@ -85,3 +86,8 @@ def _payload(payload: Any) -> str:
     if payload is None:
         return ""
     return f"\n    {payload if isinstance(payload, str) else json.dumps(payload)}"
+
+
+def _name(arm: Arm) -> str:
+    """Return what names an item to a rater: never the system whose answer it is."""
+    return arm.id if arm.system is None or arm.payload is None else ""
