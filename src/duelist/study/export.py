@@ -11,7 +11,7 @@ from typing import Any
 from duelist.study.formats import Comparison, ExportReport, default_format, write
 from duelist.study.imports.votes.deduplication import ranges, read_log
 from duelist.study.log import StudyLog
-from duelist.study.records import DuelKind
+from duelist.study.records import DuelKind, Vote
 from duelist.study.storage import DuelRow, Transaction, VoteRow
 
 _CHUNK = 1024
@@ -30,7 +30,8 @@ class StudyExport(StudyLog):
         """Write the votes into a file, and report what its format could not hold.
 
         The format `jsonl` gets the whole log. Others get the votes as they are after revisions, without those of
-        excluded raters and those on gold and repeated duels, which say nothing about items.
+        excluded raters and those on gold and repeated duels, which say nothing about items. A study of systems names
+        systems as the two sides, and the prompt as the context.
 
         Parameters
         ----------
@@ -98,6 +99,14 @@ class _LogComparisons(Iterable[Comparison]):
             return "excluded rater"
         return None if duel.kind is DuelKind.NORMAL else f"{duel.kind} duel"
 
+    def _named_by_system(self, vote: Vote, duel: DuelRow) -> Vote:
+        """Return the vote with the names of systems in a study of systems; the prompt is its context."""
+        first, second = (self._arms.number_at(row) for row in (duel.first_row, duel.second_row))
+        names = self._arms.label(first), self._arms.label(second)
+        if not self._arms.has_systems or names[0] == names[1]:
+            return vote
+        return replace(vote, first=names[0], second=names[1])
+
     def _with_texts(self, chunk: list[tuple[VoteRow, DuelRow]]) -> Iterator[Comparison]:
         details: dict[int, dict[str, Any]] = {}
         for low, high in ranges(duel.number for _, duel in chunk):
@@ -105,7 +114,7 @@ class _LogComparisons(Iterable[Comparison]):
         prompts = self._tx.contexts(list({duel.context for _, duel in chunk if duel.context is not None}))
         for row, duel in chunk:
             own = details.get(duel.number, {})
-            vote = self._study._vote_from(row, duel)
+            vote = self._named_by_system(self._study._vote_from(row, duel), duel)
             yield Comparison.from_vote(
                 vote,
                 prompt=own.get("prompt", None if vote.context is None else prompts.get(vote.context)),

@@ -20,7 +20,15 @@ from duelist.study.imports.items.outliers import labelled_features, outlier_note
 from duelist.study.imports.items.plan import ItemPlan
 from duelist.study.imports.notes import Note
 from duelist.study.imports.votes.deduplication import FileScan, LogIndex, add_all, add_new
-from duelist.study.imports.votes.plan import FileItems, VoteImportReport, VotePlan, plan_votes, scan_file, select_new
+from duelist.study.imports.votes.plan import (
+    AnswerIds,
+    FileItems,
+    VoteImportReport,
+    VotePlan,
+    plan_votes,
+    scan_file,
+    select_new,
+)
 from duelist.study.imports.votes.staging import ImportStaging, PackedVotes, pack_votes
 from duelist.study.items.catalog import ArmCatalog
 from duelist.study.items.editing import StudyItems
@@ -193,9 +201,11 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
 
     def _apply_votes(self, plan: VotePlan) -> VoteImportReport:
         with self._reading():
-            adopts_items = not len(self._read_cache.arms)
+            arms = self._read_cache.arms
+            adopts_items = not len(arms)
+            answers = AnswerIds(arms.rows()) if arms.has_systems else None
         items = FileItems() if adopts_items else None
-        scan = scan_file(plan.comparisons(), items)
+        scan = scan_file(plan.comparisons(answers), items)
         self._finish_imports()
         while True:
             log = LogIndex()
@@ -206,7 +216,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
             update = add_new(scan, log) if plan.skip_duplicates else add_all(scan)
             lost: Counter[str] = Counter()
             not_counted: Counter[str] = Counter()
-            rows = self._count_losses(select_new(plan, scan, update), lost, not_counted)
+            rows = self._count_losses(select_new(plan.comparisons(answers), scan, update), lost, not_counted)
             new = pack_votes(rows if update.new else (), ids or None)
             revisions = {row: scan.revisions[root] for root, row in update.revised.items()}
             adopted = items if scan.votes and not ids else None

@@ -18,16 +18,48 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.errors import InvalidInput
+from duelist.core.errors import InvalidInput, UnknownArm
 from duelist.core.serialization import from_plain, to_plain
 from duelist.study.formats import Comparison, context_id, detect_format, get_format, read
 from duelist.study.imports.votes.deduplication import FileScan, LogUpdate, row_fingerprint
 from duelist.study.items.catalog import MAX_INDICATORS
 from duelist.study.items.systems import NewArm
+from duelist.study.storage import ArmRow
 from duelist.study.storage.encoding import Vectors
 from duelist.study.validation import checked_text
 
 PREVIEWED: Final = 20
+
+
+class AnswerIds:
+    """The ids of systems' answers, by system and prompt."""
+
+    def __init__(self, arms: Iterable[ArmRow]) -> None:
+        self._ids: dict[tuple[str, str | None], str] = {}
+        self._arms: set[str] = set()
+        for arm in arms:
+            self._arms.add(arm.id)
+            if arm.system is not None:
+                self._ids[arm.system, arm.context] = arm.id
+        self._systems = {system for system, _ in self._ids}
+
+    def resolve(self, vote: Comparison) -> Comparison:
+        """Return the vote with the ids of the two answers; sides that are ids already stay."""
+        return replace(
+            vote, first=self._resolve(vote.first, vote.context), second=self._resolve(vote.second, vote.context)
+        )
+
+    def _resolve(self, name: str, context: str | None) -> str:
+        found = self._ids.get((name, context))
+        if found is None and name in self._systems and name not in self._arms:
+            where = "A vote names no prompt" if context is None else f"System {name!r} has no answer to {context!r}"
+            raise UnknownArm(
+                f"{where}.",
+                "Name the prompt of each vote as its context, by the name that this study has for it.",
+                code="unknown_arm.answer",
+                field="context",
+            )
+        return name if found is None else found
 
 
 @dataclass(frozen=True)
@@ -41,11 +73,15 @@ class VotePlan:
     skip_duplicates: bool = True
     """Whether votes that the log has already are skipped."""
 
-    def comparisons(self) -> Iterator[Comparison]:
-        """Read the votes of the file, naming contexts by their prompts if necessary."""
+    def comparisons(self, answers: AnswerIds | None = None) -> Iterator[Comparison]:
+        """Read the votes of the file, naming contexts by their prompts if necessary.
+
+        With `answers` a vote that names two systems and a prompt is on their answers to it.
+        """
         for one in read(self.path, self.format, **self.options):
             is_unnamed = one.context is None and one.prompt is not None
-            yield replace(one, context=context_id(one.prompt)) if is_unnamed else one
+            named = replace(one, context=context_id(one.prompt)) if is_unnamed else one
+            yield named if answers is None else answers.resolve(named)
 
     def preview(self) -> dict[str, Any]:
         """Return what the file holds, as plain data."""
@@ -171,14 +207,14 @@ class FileItems:
         return np.eye(count, dtype=np.float32)
 
 
-def select_new(plan: VotePlan, scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
+def select_new(comparisons: Iterable[Comparison], scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
     """Read the file again and yield its new votes.
 
     They have their last outcome, in the order in which they were first given.
     """
     fingerprints = [row.fingerprint for row in scan.rows]
     count = 0
-    for place, row in enumerate(plan.comparisons()):
+    for place, row in enumerate(comparisons):
         count += 1
         if fingerprints[place : place + 1] != [row_fingerprint(row)]:
             raise _file_changed()

@@ -1,0 +1,60 @@
+"""Votes of a study of systems in files: systems and prompts are named in columns of their own."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from duelist.core.errors import UnknownArm
+from tests.helpers.systems import system_study, vote
+
+FORMATS = ["votes.csv", "votes.jsonl", "battles.json"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_votes_return_to_the_same_answers(tmp_path: Path, name: str) -> None:
+    study = system_study(3, 4)
+    vote(study, 20, [1.0, 0.0, -1.0])
+    form = "arena" if name == "battles.json" else None
+    path = tmp_path / name
+    study.export(path, form)
+    copy = system_study(3, 4)
+    assert copy.import_votes(path, form).added == 20
+    assert [(v.first, v.second, v.outcome, v.context) for v in copy.votes()] == [
+        (v.first, v.second, v.outcome, v.context) for v in study.votes()
+    ]
+    one, other = study.leaderboard(), copy.leaderboard()
+    assert one == other
+    assert study.import_votes(path, form).duplicates == 20
+
+
+def test_exports_name_system_and_prompt(tmp_path: Path) -> None:
+    study = system_study(3, 4)
+    vote(study, 5, [1.0, 0.0, -1.0])
+    study.export(tmp_path / "votes.csv")
+    with (tmp_path / "votes.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["left"] for row in rows} | {row["right"] for row in rows} <= {"s0", "s1", "s2"}
+    assert {row["context"] for row in rows} <= {"p0", "p1", "p2", "p3"}
+    assert rows[0]["prompt"].startswith("question ")
+    study.export(tmp_path / "battles.json", "arena")
+    battle = json.loads((tmp_path / "battles.json").read_text(encoding="utf-8"))[0]
+    assert battle["model_a"] in {"s0", "s1", "s2"}
+    assert battle["question_id"] == rows[0]["context"]
+
+
+@pytest.mark.parametrize(("context", "what"), [("p9", "has no answer"), ("", "names no prompt")])
+def test_a_vote_without_an_answer_is_rejected(tmp_path: Path, context: str, what: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(f"left,right,winner,context\ns0,s1,left,{context}\n", encoding="utf-8")
+    with pytest.raises(UnknownArm, match=what):
+        system_study(2, 2).import_votes(path)
+
+
+def test_votes_may_name_answers_by_their_ids(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text("left,right,winner\ns0 / p1,s1 / p1,left\n", encoding="utf-8")
+    study = system_study(2, 2)
+    assert study.import_votes(path).added == 1
+    assert study.leaderboard().standings[0].arm == "s0"
