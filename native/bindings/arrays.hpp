@@ -148,7 +148,7 @@ template <class... Args>
 struct type_caster<duelist::AlignedArray<Args...>> {
     using Array = duelist::AlignedArray<Args...>;
     using Plain = typename Array::Plain;
-    // Shape and order are left out of type stubs, because type checkers ignore them.
+    // Type stubs omit shape and order, because type checkers ignore them.
     NB_TYPE_CASTER(Array, const_name("numpy.ndarray[") + dtype_name<typename Array::Scalar>::name + const_name("]"))
 
     bool from_python(handle source, std::uint32_t flags, cleanup_list* cleanup) noexcept {

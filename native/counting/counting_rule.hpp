@@ -37,7 +37,7 @@ public:
 
     // A statistic of an ordered pair that depends on its wins and losses alone.
     virtual double pair_statistic(double, double) const { return 0.0; }
-    // What is maintained per arm of the statistics of its pairs.
+    // The statistic maintained per arm over its pairs.
     enum class RowStatistic { nothing, largest, sum };
     virtual RowStatistic row_statistic() const { return RowStatistic::nothing; }
 

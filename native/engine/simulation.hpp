@@ -39,7 +39,7 @@ struct RoundInputs {
     i64 arm_runs, arm_rounds, utility_runs, n_arms, dim;
 };
 
-// What is recorded of each round. All arrays are (runs, `horizon`); the block begins at round `start`.
+// The record of each round. All arrays are (runs, `horizon`); the block begins at round `start`.
 struct RunLog {
     std::int32_t *first, *second;
     std::int8_t* layer;  // the layer that learned the outcome, from 1 (0: none)

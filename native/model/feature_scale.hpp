@@ -14,7 +14,7 @@
 // A feature in which the first arms are equal has no scale. Until the first vote it takes the variance of any later
 // round's arms, then d^2 / 2 of the first duel that differs in it.
 //
-// Until the end of the second window a round can also be decided with the variances of its own arms: for a feature
+// Until the end of the second window a round can also be decided with the variances of the round's arms: for a feature
 // whose variance exceeds OUTLIER_FACTOR s, unless single arms are the reason; and for all features, if among at least
 // four arms most features have a variance below s / OUTLIER_FACTOR. Without this, a policy whose first arms were far
 // too large would be certain at once, and one whose first arms were nearly equal would trust its first votes blindly.
@@ -43,7 +43,7 @@ struct FeatureScale {
     static constexpr i64 MIN_ARMS = 4, SAMPLE_SIZE = 256;  // fewest arms that show a scale, and how many suffice
     static constexpr i64 MAX_EARLY_VOTES = 64;             // light votes could otherwise be many
 
-    bool adaptive = false;             // whether the scale adapts to what is learned
+    bool adaptive = false;             // whether the scale adapts to votes
     bool first_arms_atypical = false;  // see above
     bool just_found_atypical = false;  // set by the last call of `observe`
     AlignedDoubles squared;            // s of each feature

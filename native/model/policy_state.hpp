@@ -74,7 +74,7 @@ struct PolicyState {
     // The upper factor of the curvature at the present estimate, recomputed if outdated.
     //
     // The one-pass estimator returns the one it updates. So does the exact estimator above MAX_DIRECT_DIM dimensions,
-    // where factoring takes too long for one round; each rank-one update then has the slope of its own round.
+    // where factoring takes too long for one round; each rank-one update then has the slope of the round that added it.
     const double* local_curvature(i64 layer, SolverWorkspace& workspace);
 
     // Use the arms of a round to scale features that have no scale yet. Has no effect once votes were learned.

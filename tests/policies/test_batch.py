@@ -374,7 +374,7 @@ def test_unlike_contexts_may_be_whatever_numpy_takes_for_an_array():
 
 
 def test_a_batch_with_a_very_large_context_says_why_others_are_asked_once():
-    with pytest.raises(dl.InvalidInput, match="contexts with 256 candidates or more in a batch of their own"):
+    with pytest.raises(dl.InvalidInput, match="contexts with 256 candidates or more in a separate batch"):
         dl.RewardDesign().ask_batch(unlike([256, 3, 4]), k=5)
 
 
@@ -407,7 +407,7 @@ def test_a_design_takes_more_duels_than_contexts(coverage):
     some = dl.RewardDesign(coverage=coverage, random_state=1).ask_batch(arms, k=6)
     assert len({(context, *sorted(duel)) for context, duel in some}) == 6
     with pytest.raises(
-        InvalidInput, match=r"k is 11\. Give a number of duels from 1 to 10, as many as there are pairs"
+        InvalidInput, match=r"k is 11\. Give a number of duels from 1 to 10, the number of pairs"
     ):
         policy.ask_batch(arms, k=11)
 

@@ -18,7 +18,7 @@ class ArmTable:
 
     Arm effects are normal with mean 0 before the first vote, so they explain only what features do not. A policy that
     is once given an `ArmTable` must be given one in every round. Arms may come and go; a new arm starts from what its
-    features predict, and what was learned about the others stays.
+    features predict, and estimates of the others stay.
 
     Parameters
     ----------

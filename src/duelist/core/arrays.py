@@ -172,7 +172,7 @@ def check_ragged_contexts(arms: Sequence[ArrayLike], dim: int | None = None) -> 
             raise InvalidInput(
                 f"Context {k}: arms have {found[k].shape[1]} features, and those of context 0 have "
                 f"{found[0].shape[1]}.",
-                "Give all the same features.",
+                "Give every table the same features.",
             )
     return found
 

@@ -87,8 +87,8 @@ class ClassRegistry(Generic[T]):
         plugin = {normalize_name(key): point for key, point in self.plugins().items()}.get(normalize_name(name))
         if plugin is not None:
             return self._check(name, self._load(plugin))
-        announced = os.environ.get(self.variable, "").replace(" ", "").split(",")
-        if ":" in name and name not in self._registered and name in announced:
+        listed = os.environ.get(self.variable, "").replace(" ", "").split(",")
+        if ":" in name and name not in self._registered and name in listed:
             self.register(self._check(name, self._import(name)))
         return self._registered.get(name)
 
@@ -108,7 +108,7 @@ class ClassRegistry(Generic[T]):
             raise InvalidInput(
                 f"{cls.__name__} cannot be found again by name: it is defined in "
                 f"{'a function' if '<locals>' in cls.__qualname__ else 'the program itself'}.",
-                "Put it at the top of a module of its own.",
+                "Move it to the top level of an importable module.",
             )
         return f"{cls.__module__}:{cls.__qualname__}"
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 class DuelistError(Exception):
     """Base class of all errors of duelist.
 
-    `message` says what is wrong and `hint` how to fix it; `str(error)` is both. `code` identifies the class, as in
+    `message` states the problem and `hint` how to fix it; `str(error)` is both. `code` identifies the class, as in
     `"limit_reached"`, and may be more specific, as in `"limit_reached.per_rater"`. `field` is the invalid argument or
     setting. `details` are values for the hints of other interfaces.
 
@@ -166,7 +166,7 @@ class UnknownToken(DuelistError, KeyError):
 
 
 class InvalidArchive(DuelistError, ValueError):
-    """The study archive is damaged, incomplete, or of another version. Nothing was written."""
+    """The study archive is damaged, incomplete, or of another version. The storage is unchanged."""
 
     code = "invalid_archive"
 
@@ -178,13 +178,13 @@ class NoPairsLeft(NothingToAsk):
 
 
 class VoteConflict(DuelistError, ValueError):
-    """The vote contradicts an earlier one, or the duel was asked of another rater. Nothing was written."""
+    """The vote contradicts an earlier one, or the duel was asked of another rater. It was not recorded."""
 
     code = "vote_conflict"
 
 
 class StorageError(DuelistError):
-    """The storage failed. Earlier votes are safe; nothing of this call was written."""
+    """The storage failed. Earlier votes are safe; this call had no effect."""
 
     code = "storage_error"
 
@@ -252,7 +252,7 @@ class EngineLost(DuelistError):
 
 
 class InvalidResults(DuelistError, ValueError):
-    """The results folder is of another version, other code, or another program. Nothing was changed."""
+    """The results folder is of another version, other code, or another program. It is unchanged."""
 
     code = "invalid_results"
 

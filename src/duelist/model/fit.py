@@ -38,7 +38,7 @@ _MAX_ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online"
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of `fit_mle`. `status` says in words whether to trust it, and what to do if not."""
+    """Result of `fit_mle`. `status` states whether to trust it, and what to do if not."""
 
     theta: Floats
     converged: bool

@@ -15,7 +15,7 @@ ROUNDING: Final = 2.0**-40
 OUTLIER_RATIO: Final = 256.0
 """Outliers exceed the median squared distance from the median by this factor."""
 MIN_DIFFERING: Final = 4
-"""Arms off the median that `OUTLIER_RATIO` needs; with fewer, which may be close by chance, the factors below apply."""
+"""Arms off the median that `OUTLIER_RATIO` needs; fewer may happen to be close, so the factors below apply."""
 _RATIO_OF_THREE: Final = 2.0**12
 _RATIO_OF_TWO: Final = 2.0**15
 MAX_VARIANCE_RATIO: Final = 8.0

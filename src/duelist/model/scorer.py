@@ -71,7 +71,7 @@ class Scorer:
     centre: Floats = field(default_factory=lambda: np.zeros(0))
     """Features of an arm with score 0: the mean of a study's arms. It affects no preference."""
     scale: Floats = field(default_factory=lambda: np.zeros(0))
-    """Standard deviation of each feature over the arms compared; 0 if it never differed, so nothing was learned."""
+    """Standard deviation of each feature over the arms compared; 0 if it never differed and so has no weight."""
     ridge: Floats = field(default_factory=lambda: np.zeros(0))
     """The ridge of the estimate, one number per feature."""
     votes: float = 0.0

@@ -75,7 +75,7 @@ class StoppingDecision(Generic[A]):
     votes_expected: int | None = None
     """Forecast of the votes still needed (`forecast_votes`); None without a forecast."""
     advice: str = ""
-    """Warnings, and what would help; empty without any."""
+    """Warnings and how to resolve them; empty without any."""
     tied: tuple[A, ...] = ()
     """Arms exactly as good as the best by the votes so far; the best is merely the first of them."""
     tolerance_given: tuple[float, str] | None = None
@@ -137,7 +137,7 @@ class Recommendation(StoppingDecision[int]):
 
 
 def format_tolerance(tolerance: float, given: tuple[float, str] | None = None) -> str:
-    """Return a tolerance in words, in the unit in which it was given.
+    """Return a tolerance as text, in the unit in which it was given.
 
     >>> format_tolerance(0.04), format_tolerance(0.04, (0.01, "chance"))
     ('0.04 in utility', '0.01 in the chance to win')
@@ -371,7 +371,7 @@ def forecast_votes(
     """Forecast how many more votes it takes to rule out every arm; None without a forecast.
 
     The forecast assumes that gaps stay as they are and that each vote adds as much precision as those so far: the precision of a
-    gap is 1 / w_0^2 before any vote and 1 / w^2 after `votes` of them, and grows linearly. Gaps that are small by chance grow, and a policy
+    gap is 1 / w_0^2 before any vote and 1 / w^2 after `votes` of them, and grows linearly. Underestimated gaps grow, and a policy
     that asks about open arms is faster. Arms are given as for `not_ruled_out`. None with fewer than `MIN_VOTES_TO_FORECAST`
     votes, or if more than `MAX_FORECAST_RATIO` times as many would be needed.
     """

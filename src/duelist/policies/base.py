@@ -136,7 +136,7 @@ class Policy(ABC):
         layer: int | None = None,
         share: float = 1.0,
     ) -> None:
-        """Learn the outcome of a duel, whoever asked it; by default by asking about the two arms and telling the outcome.
+        """Learn the outcome of any duel; the default asks about its two arms and tells the outcome.
 
         `arms` are the features of the two arms (2, dim), or their difference (dim,), first minus second.
         """

@@ -102,7 +102,7 @@ def policy_for(
     if not has_features and not policy.accepts_arm_table:
         raise InvalidInput(
             f"{policy!r}, the policy for the goal {goal!r}, cannot learn about arms without features.",
-            "Give features, or leave out the setting that prevents it.",
+            "Give features, or omit the setting that prevents it.",
         )
     return policy if has_features else policy.require_arm_table()
 

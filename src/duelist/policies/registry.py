@@ -105,7 +105,7 @@ def plugin_policies() -> dict[str, EntryPoint]:
 def registered_policy(name: str) -> type[Policy]:
     """Return the registered class with that name: built in, of an installed package, or registered in this process.
 
-    Use it for names from data: it imports nothing but what packages and DUELIST_POLICIES announce.
+    Use it for names from data: it imports only classes that packages and DUELIST_POLICIES register.
 
     >>> registered_policy("max-in-p").__name__
     'MaxInP'
@@ -164,7 +164,7 @@ def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
 
 
 def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:
-    """Return the policy with that name and these settings. A policy without a horizon of its own gets `horizon`.
+    """Return the policy with that name and these settings. A policy without a horizon gets `horizon`.
 
     >>> make_policy("vacdb", horizon=100)
     VACDB(horizon=100)
@@ -175,7 +175,7 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
     """
     if isinstance(policy, Policy):
         if settings:
-            raise InvalidInput(f"{policy!r} has its settings already.", f"Leave out {sorted(settings)[0]!r}.")
+            raise InvalidInput(f"{policy!r} has its settings already.", f"Remove {sorted(settings)[0]!r}.")
         return policy if horizon is None else fill_horizon(policy, horizon)
     if not isinstance(policy, str):
         raise InvalidInput(f"policy is {policy!r}.", "Give a policy, or the name of one.", field="policy")

@@ -129,8 +129,8 @@ def check_goal(environment: Environment, goal: str) -> None:
     rng = np.random.default_rng(0)
     if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
         raise InvalidInput(
-            f"The goal is {goal!r}, and in {environment!r} votes or arms come late, so that nobody knows "
-            "what was to be found by when.",
+            f"The goal is {goal!r}, and in {environment!r} votes or arms come late, so the best arm "
+            "at a given time is not defined.",
             "Choose the goal 'serve', or the environment inside.",
         )
     world = environment.draw_world(rng)

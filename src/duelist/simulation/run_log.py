@@ -32,7 +32,7 @@ class DuelLog(NamedTuple):
     first: NDArray[np.int32]
     second: NDArray[np.int32]
     layer: NDArray[np.int8]
-    """The layer that learned the outcome, from 1; 0 where nothing was learned (exploitation, a self-duel)."""
+    """The layer that learned the outcome, from 1; 0 if the vote was not learned (exploitation, a self-duel)."""
     outcome: NDArray[np.uint8]
     first_gap: Floats
     second_gap: Floats

@@ -107,7 +107,7 @@ class Runs:
     first_run
         The number of the first run: 0, unless these are part of a larger simulation.
     settings
-        What was run: environment, seed, policies, versions.
+        The settings of the simulation: environment, seed, policies, versions.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Runs:
 
     @property
     def keeps(self) -> str:
-        """What is recorded: "duels", or "curves" (regret at some rounds)."""
+        """The kind of record: "duels", or "curves" (regret at some rounds)."""
         return "duels" if isinstance(self._any(), DuelLog) else "curves"
 
     @property
@@ -200,7 +200,7 @@ class Runs:
         return self.log(label).outcome
 
     def layers(self, label: str) -> NDArray[np.int8]:
-        """Return the layer that learned each outcome, from 1; 0 where nothing was learned (runs, horizon)."""
+        """Return the layer that learned each outcome, from 1; 0 if the vote was not learned (runs, horizon)."""
         return self.log(label).layer
 
     def check_world(self, environment: dict[str, Any], seed: int, runs: int, horizon: int) -> None:

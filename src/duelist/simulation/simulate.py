@@ -172,7 +172,7 @@ def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinc
 
 
 class _Setup(NamedTuple):
-    """The setup that every policy plays, and what is recorded."""
+    """The setup shared by all policies, and the kind of record."""
 
     environment: Environment
     horizon: int
@@ -315,7 +315,7 @@ class _FeatureRuns(_NativeRuns):
         return native.SimulatedRuns(self._template.make_rule(), self._first_states(rounds))
 
     def _first_states(self, rounds: Rounds) -> list[Any]:
-        """Start each run from the arms of its own first round."""
+        """Start each run from the arms of its first round."""
         counts, arms = rounds.n_arms[:, 0], rounds.arms[:, 0]
         shared = len(counts) == 1
         tables = [np.ascontiguousarray(table[:n]) for table, n in zip(arms, counts, strict=True)]

@@ -33,7 +33,7 @@ DERIVATIVE: Final = 1e-9
 SMOOTH: Final = NEAR[np.abs(NEAR) > 2.0 * STEP]
 """Without 0, where the slope of a link may have a kink."""
 VANISHING: Final = 1e-300
-UNKNOWN: Final = ("a link that nobody has written", "", "Logistic ")
+UNKNOWN: Final = ("an unknown link", "", "Logistic ")
 
 
 class LinkContract:

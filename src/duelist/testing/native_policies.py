@@ -280,7 +280,7 @@ class NativePolicyContract(RuleContract, PolicyContract):
             self._check_unknown_duel(policy, policy.tell, unknown, 1.0)
 
     def test_forget(self) -> None:
-        """A forgotten duel is not pending, is not learned, and cannot be told or forgotten again."""
+        """A forgotten duel is not pending, is not learned, and rejects `tell` and `forget`."""
         policy = self.make(0)
         pending, forgotten = (policy.ask(arms) for arms in draw_arms(2))
         before = policy.snapshot()["state"]

@@ -83,7 +83,7 @@ class StorageContract:
         assert [row.name for row in storage.list_studies()] == ["one", "a later one", "a much later one"]
 
     def test_deleting_removes_one_study_completely(self, storage: Storage, study: int) -> None:
-        """Deleting a study deletes all its rows, and none of another; its name can be used again."""
+        """Deleting a study deletes its rows and no others; its name can be used again."""
         other = storage.create_study("two", SETTINGS, NOW)
         assert other is not None
         for each in (study, other):

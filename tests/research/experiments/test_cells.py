@@ -119,7 +119,7 @@ def test_a_policy_that_cannot_be_found_by_name_is_refused_when_it_is_sent():
     class Local(own_parts.Coin):
         pass
 
-    with pytest.raises(dl.InvalidInput, match="module of its own"):
+    with pytest.raises(dl.InvalidInput, match="importable module"):
         cell(policy=Local()).pack()
 
 

@@ -135,7 +135,7 @@ def test_a_policy_of_this_program_only_is_refused_before_anything_is_sent(tmp_pa
     class Local(own_parts.Coin):
         pass
 
-    with pytest.raises(dl.InvalidInput, match="module of its own"):
+    with pytest.raises(dl.InvalidInput, match="importable module"):
         run_experiment(experiment(Local()), tmp_path, LocalProcesses(2))
 
 

@@ -85,9 +85,9 @@ def test_the_best_tuned_policy_is_best_over_all_scales_in_units_of_each():
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_default_holds_up_to_the_wanted_share(scale):
     wanted = beyond.WANTED[scale]
-    for factor, verdict in ((0.96, HOLDS), (1.04, DOES_NOT_HOLD)):
+    for factor, conclusion in ((0.96, HOLDS), (1.04, DOES_NOT_HOLD)):
         claim = beyond.against_best(panels([100.0 * wanted * factor] * 4), scale)
-        assert (claim.section, claim.verdict) == (BEYOND, verdict)
+        assert (claim.section, claim.conclusion) == (BEYOND, conclusion)
         assert f"{wanted * factor:.2f} [" in claim.figure
         assert f"({100 * wanted * factor:.0f} against 100)" in claim.figure
         assert "MaxPairUCB, tuned" in claim.setting
@@ -105,11 +105,11 @@ def test_against_the_plain_setting_all_scales_must_hold(tmp_path, spoiled):
 
     lab = KnownLab(tmp_path, known)
     default, bold = beyond.against_plain(lab, panels(mine))
-    assert default.verdict == (HOLDS if spoiled is None else DOES_NOT_HOLD)
+    assert default.conclusion == (HOLDS if spoiled is None else DOES_NOT_HOLD)
     assert [cell.environment.scale for cell in lab.seen] == 2 * list(SCALES)
     assert {(cell.policy.ridge, cell.seed) for cell in lab.seen[:4]} == {(1.0, beyond.SEED)}
     assert lab.seen[0].policy.radius == pytest.approx(np.sqrt(5 * np.log(4000)))
-    assert bold.verdict == HOLDS
+    assert bold.conclusion == HOLDS
     assert bold.figure.endswith("the worst run is 7.0, 7.0, 7.0, 7.0 times the median")
     assert {(type(cell.policy), cell.policy.scale) for cell in lab.seen[4:]} == {(dl.LocalPairUCB, beyond.BOLD)}
 
@@ -117,17 +117,17 @@ def test_against_the_plain_setting_all_scales_must_hold(tmp_path, spoiled):
 def test_a_bold_setting_can_fail_too(tmp_path):
     lab = KnownLab(tmp_path, lambda _cell: result(100.0))
     default, bold = beyond.against_plain(lab, panels((10, 10, 10, 10)))
-    assert (default.verdict, bold.verdict) == (HOLDS, DOES_NOT_HOLD)
+    assert (default.conclusion, bold.conclusion) == (HOLDS, DOES_NOT_HOLD)
 
 
 # -- the ideal ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("times", "verdict"),
+    ("times", "conclusion"),
     [((1.2, 1.2, 9.0, 9.0), HOLDS), ((1.3, 1.1, 1.1, 1.1), DOES_NOT_HOLD), ((1.1, 1.3, 1.1, 1.1), DOES_NOT_HOLD)],
 )
-def test_near_the_ideal_is_about_the_two_smaller_scales(tmp_path, monkeypatch, outcome, times, verdict):
+def test_near_the_ideal_is_about_the_two_smaller_scales(tmp_path, monkeypatch, outcome, times, conclusion):
     monkeypatch.setattr(beyond, "HORIZON", 12)
     least = {s: least_regret(5, s, 12) for s in SCALES}
 
@@ -139,7 +139,7 @@ def test_near_the_ideal_is_about_the_two_smaller_scales(tmp_path, monkeypatch, o
 
     tuned = {"MaxPairUCB": lambda horizon: dl.MaxPairUCB(horizon=horizon)}
     claim = beyond.near_the_ideal(KnownLab(tmp_path, known), tuned, "MaxPairUCB, tuned", outcome)
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     table = outcome.tables["ideal"]
     for row, scale, share in zip(table.rows, SCALES, times, strict=True):
         found = dict(zip(table.columns, row, strict=True))
@@ -154,15 +154,15 @@ def test_near_the_ideal_is_about_the_two_smaller_scales(tmp_path, monkeypatch, o
 # -- tails -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("worst", "verdict"), [(4.9, HOLDS), (5.1, DOES_NOT_HOLD)])
-def test_a_tail_is_heavy_from_five_medians_on(tmp_path, worst, verdict):
+@pytest.mark.parametrize(("worst", "conclusion"), [(4.9, HOLDS), (5.1, DOES_NOT_HOLD)])
+def test_a_tail_is_heavy_from_five_medians_on(tmp_path, worst, conclusion):
     mine = panels((100, 100, 100, 100), worst=worst)
     claim = beyond.tail(mine)
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert f"scale 4: {worst:.1f}" in claim.figure
     lab = KnownLab(tmp_path, lambda _cell: result(200.0, worst))
     claim = beyond.cautious(lab, panels((100, 100, 100, 100)))
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert f"scale 2: {worst:.1f}, for 2." in claim.figure
     assert {cell.policy.scale for cell in lab.seen} == {beyond.CAUTIOUS}
 
@@ -170,11 +170,11 @@ def test_a_tail_is_heavy_from_five_medians_on(tmp_path, worst, verdict):
 # -- coverage, flipped votes, stopping ---------------------------------------------------
 
 
-@pytest.mark.parametrize(("misses", "verdict"), [(0, HOLDS), (10, HOLDS), (11, DOES_NOT_HOLD)])
-def test_coverage_may_miss_once_in_twenty(tmp_path, monkeypatch, misses, verdict):
+@pytest.mark.parametrize(("misses", "conclusion"), [(0, HOLDS), (10, HOLDS), (11, DOES_NOT_HOLD)])
+def test_coverage_may_miss_once_in_twenty(tmp_path, monkeypatch, misses, conclusion):
     monkeypatch.setattr(beyond, "_largest_error", lambda number: 1.5 if number < misses else 0.5)
     claim = beyond.coverage(Lab(tmp_path))
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert f"covered in {1 - misses / 200:.1%}" in claim.figure
 
 
@@ -185,20 +185,20 @@ def test_an_error_in_units_of_the_radius_is_small_and_reproducible(monkeypatch):
     assert all(0.0 < error < 1.0 for error in errors)
 
 
-@pytest.mark.parametrize(("mine", "verdict"), [(90.0, HOLDS), (100.0, DOES_NOT_HOLD), (110.0, DOES_NOT_HOLD)])
-def test_robust_must_be_surely_less(tmp_path, mine, verdict):
+@pytest.mark.parametrize(("mine", "conclusion"), [(90.0, HOLDS), (100.0, DOES_NOT_HOLD), (110.0, DOES_NOT_HOLD)])
+def test_robust_must_be_surely_less(tmp_path, mine, conclusion):
     lab = KnownLab(tmp_path, lambda cell: result(mine if isinstance(cell.policy, dl.RCDB) else 100.0))
     claim = beyond.robust(lab)
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert f"({mine:.0f} against 100)" in claim.figure
     assert [cell.environment.first for cell in lab.seen] == [400, 400]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "share", "verdict"),
+    ("wrong", "share", "conclusion"),
     [(0, 0.3, HOLDS), (50, 0.5, HOLDS), (51, 0.3, DOES_NOT_HOLD), (0, 0.6, DOES_NOT_HOLD)],
 )
-def test_stopping_must_be_right_and_soon(tmp_path, monkeypatch, outcome, wrong, share, verdict):
+def test_stopping_must_be_right_and_soon(tmp_path, monkeypatch, outcome, wrong, share, conclusion):
     votes = 16.0 * np.arange(1, beyond.STOP_RUNS + 1)
 
     def made_up(policies, runs, delta, seed, _report):
@@ -209,7 +209,7 @@ def test_stopping_must_be_right_and_soon(tmp_path, monkeypatch, outcome, wrong, 
 
     monkeypatch.setattr(beyond, "race", made_up)
     claim = beyond.stopping(Lab(tmp_path), outcome)
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert f"wrong in {wrong / 1000:.1%} (uniform: 0.7%), {share:.2f} [" in claim.figure
     rows = {row[0]: row[1:] for row in outcome.tables["stopping"].rows}
     assert rows["BestArmPair"][:4] == (1000, wrong, 2, pytest.approx(share * votes.mean(), abs=0.06))
@@ -229,7 +229,7 @@ def test_a_race_is_run_on_the_same_worlds_and_counts_every_run():
 # -- all of it ---------------------------------------------------------------------------
 
 
-def test_all_claims_come_with_a_verdict_and_their_tables(tmp_path, monkeypatch, outcome):
+def test_all_claims_come_with_a_conclusion_and_their_tables(tmp_path, monkeypatch, outcome):
     monkeypatch.setattr(beyond, "HORIZON", 12)
     monkeypatch.setattr(beyond, "COVERAGE_RUNS", 2)
     monkeypatch.setattr(beyond, "COVERAGE_ROUNDS", 8)
@@ -239,7 +239,7 @@ def test_all_claims_come_with_a_verdict_and_their_tables(tmp_path, monkeypatch, 
     lab = KnownLab(tmp_path, lambda _cell: result(100.0))
     claims = beyond.claims(lab, panels((70, 70, 70, 70)), tuned, outcome)
     assert len(claims) == 4 + 8
-    assert {claim.verdict for claim in claims} == {HOLDS, DOES_NOT_HOLD}
+    assert {claim.conclusion for claim in claims} == {HOLDS, DOES_NOT_HOLD}
     assert all(claim.section == BEYOND and claim.figure and claim.setting for claim in claims)
     assert set(outcome.tables) == {"ideal", "stopping"}
 

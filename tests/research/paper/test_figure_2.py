@@ -119,7 +119,7 @@ def test_the_published_scale_is_in_multiples_of_the_kappa_the_policy_derives(uti
     assert staged.scale == 3.0
 
 
-# -- verdicts ----------------------------------------------------------------------------
+# -- conclusions ----------------------------------------------------------------------------
 
 
 def result(mean, final):
@@ -147,7 +147,7 @@ LOW, HIGH = [1.0, 1.1, 0.9, 1.0], [5.0, 5.1, 4.9, 5.0]
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "verdict", "named"),
+    ("ours", "theirs", "conclusion", "named"),
     [
         (result([3, 3, 3, 3], LOW), result([2, 4, 6, 8], HIGH), HOLDS, "from round 2000 on the mean of VACDB is lower"),
         (result([5, 5, 5, 5], LOW), result([2, 3, 4, 8], HIGH), HOLDS_ONLY_IF, "only from round 4000 on"),
@@ -161,9 +161,9 @@ LOW, HIGH = [1.0, 1.1, 0.9, 1.0], [5.0, 5.1, 4.9, 5.0]
         ),
     ],
 )
-def test_the_verdict_follows_from_the_numbers(ours, theirs, verdict, named):
+def test_the_conclusion_follows_from_the_numbers(ours, theirs, conclusion, named):
     claim = figure_2.crossing_claim("events, as published", {"VACDB": ours, "MaxInP": theirs})
-    assert claim.verdict == verdict
+    assert claim.conclusion == conclusion
     assert re.search(named, claim.figure)
     assert "as published" in claim.setting
 
@@ -204,7 +204,7 @@ def test_the_experiment_has_all_its_parts(small, tmp_path):
         assert all(len(row) == len(table.columns) for row in table.rows)
     assert len(outcome.tables["other-features"].rows) == 8
     assert len(outcome.claims) == 4
-    assert {claim.verdict for claim in outcome.claims} <= {HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD}
+    assert {claim.conclusion for claim in outcome.claims} <= {HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD}
     assert set(outcome.figures) == set(outcome.captions) == {"regret", "runs"}
     assert outcome.settings["left out of EventTime"]["gold pairs capped"] == 1
     assert {"figure 2: events, as published", "figure 2: photos, real votes"} <= set(labels)

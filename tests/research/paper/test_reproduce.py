@@ -54,7 +54,7 @@ def test_everything_promised_is_written_and_the_same_twice(tiny, name, tmp_path)
     assert first.claims == second.claims
     assert first.tables == second.tables
     assert first.claims
-    assert all(c.verdict in (HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD) for c in first.claims)
+    assert all(c.conclusion in (HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD) for c in first.claims)
     folder = tmp_path / "a" / name
     for figure in first.figures:
         assert (folder / f"{figure}.png").stat().st_size > 10_000

@@ -34,7 +34,7 @@ def reproduce(
     with report_errors():
         with begun_engine(engine, workers, scheduler) as begun, progress_bars() as report:
             outcomes = run(experiments, folder, report, begun)
-        rows = [(c.claim, c.setting, c.figure, c.verdict) for outcome in outcomes for c in outcome.claims]
+        rows = [(c.claim, c.setting, c.figure, c.conclusion) for outcome in outcomes for c in outcome.claims]
         say_table(("claim", "setting", "finding", "does it hold?"), rows, "Claims")
         if docs is not None:
             write_text(docs, markdown_report(outcomes))

@@ -14,7 +14,7 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 class BeatTheMean(CountingPolicy):
     """Beat the Mean: each arm against a random remaining one, and the worst of them leaves.
 
-    W are the remaining arms; b in W has met arms of W in n_b duels of its own and won w_b of them, P_b = w_b / n_b (1/2
+    W are the remaining arms; b in W was the first arm of n_b duels with arms of W and won w_b of them, P_b = w_b / n_b (1/2
     at n_b = 0). It plays b = argmin n_b, ties at random, against an arm drawn uniformly from W, which may be b. With n*
     = min n_b and
 
@@ -29,7 +29,7 @@ class BeatTheMean(CountingPolicy):
     - The outcome of a self-duel is counted, as published, and carries no information; with `distinct=True` the arm
       meets another, as in published programs, and arms leave sooner.
     - With `distinct=True` the last arm meets the one with the largest win rate against it.
-    - A duel counts for its first arm, and while both are in W, whenever it is told. Votes that the policy did not ask
+    - A duel counts for its first arm, and while both are in W, however late its vote arrives. Votes that the policy did not ask
       for, whose opponents were not drawn at random, count in `wins_` only.
     - New arms are in W. An arm that is never among the arms of a round keeps n* where it is.
 

@@ -39,7 +39,7 @@ class CountingPolicy(CopiedBySnapshot):
     rows are counted: row k is arm k in every round. New arms may join in any round. An arm that is not given cannot be
     asked; a rule that waits for it continues with the others.
 
-    Asking changes nothing that was learned. Pending duels count, for the next decision only, as if answered like
+    Asking does not change the counts. Pending duels count, for the next decision only, as if answered like
     earlier duels of their arms: win rates stay, uncertainty shrinks, and a rule that works through a list moves to its
     next entry; for Winner Stays, as won by the arm with more net wins. So outcomes may arrive late, in any order, or
     never.
@@ -120,7 +120,7 @@ class CountingPolicy(CopiedBySnapshot):
         self._player.tell(pending_id(self._player, duel), value, times)
 
     def forget(self, duel: Duel | int) -> None:
-        """Drop a pending duel that will never be told."""
+        """Drop a pending duel whose outcome will never arrive."""
         self._player.forget(pending_id(self._player, duel))
 
     # -- for studies ---------------------------------------------------------------------
@@ -165,7 +165,7 @@ class CountingPolicy(CopiedBySnapshot):
     def learn(
         self, arms: Arms, outcome: float, weight: float = 1.0, *, layer: int | None = None, share: float = 1.0
     ) -> None:
-        """Learn the outcome of a duel, whoever asked it; `arms` are its two arms, as an `ArmTable` or two ids."""
+        """Learn the outcome of any duel; `arms` are its two arms, as an `ArmTable` or two ids."""
         value, times = check_outcome(outcome), check_weight(weight)
         if not is_number(share) or not 0.0 <= share < np.inf:
             raise InvalidInput(f"share is {share!r}.", "Give that of the `Choice`, or none.", field="share")

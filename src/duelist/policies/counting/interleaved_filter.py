@@ -26,7 +26,7 @@ class InterleavedFilter(CountingPolicy):
     ----------
     - If several arms beat the candidate in the same pass, the first in the order of arms replaces it; the paper takes
       any.
-    - A pass is over when all arms of W have met the candidate once more, in whatever order they are told; or one of
+    - A pass is over when all arms of W have met the candidate once more, in any order of votes; or one of
       them twice, if the others are excluded. Votes on other pairs, and late ones about an earlier candidate, count in
       `wins_` only.
     - New arms are in W. With `distinct=True` the last candidate meets the arm with the largest win rate against it.

@@ -49,7 +49,7 @@ class MergeRUCB(CountingPolicy):
         """Check alpha > 1/2, without which C is undefined, delta, and the batch size."""
         if not is_number(self.alpha) or not 0.5 < self.alpha < 1e6:
             raise InvalidInput(
-                f"alpha is {self.alpha!r}.", "Give a number above 1/2, below which nothing is proved.", field="alpha"
+                f"alpha is {self.alpha!r}.", "Give a number above 1/2; the regret bound needs it.", field="alpha"
             )
         check_probability("delta", self.delta)
         check_integer("batch_size", self.batch_size, 2)

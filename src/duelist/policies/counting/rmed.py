@@ -32,7 +32,7 @@ class RMED1(CountingPolicy):
     - The order of a list, and of the initial pairs, is the order in which arms first appeared; ties go to the first.
     - A pair was drawn once when its votes weigh 1 or more together.
     - New arms have their pairs drawn as in the beginning, and are on the list.
-    - A draw from the list that is told late removes its arm from the list then; any other vote only counts.
+    - A vote on a draw from the list that arrives late removes the arm from the list then; any other vote only counts.
 
     Cost per round: O(K).
 

@@ -35,13 +35,13 @@ class Contexts:
         if together:
             raise InvalidInput(
                 f"k is {k!r}.",
-                f"Give a number of duels from 1 to {most}, as many as there are pairs, or leave it out.",
+                f"Give a number of duels from 1 to {most}, the number of pairs, or leave it out.",
                 field="k",
             )
         more = ""
         if is_integer(k) and k > n:
             more = (
-                f". Put contexts with {_MAX_JOINT_CANDIDATES} candidates or more in a batch of their own"
+                f". Put contexts with {_MAX_JOINT_CANDIDATES} candidates or more in a separate batch"
                 if designs
                 else ". RewardDesign asks about several pairs per context"
             )

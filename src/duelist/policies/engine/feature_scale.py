@@ -85,14 +85,14 @@ def _own_variance(x: Floats, off: NDArray[np.bool_], scale: float) -> tuple[floa
     own = _variance(x[~off])
     if own is not None and inflates_variance(x, off):
         return min(own, scale), True
-    enough_arms = differs_from_median(x).sum() >= MIN_DIFFERING  # two or three may be close by chance
+    enough_arms = differs_from_median(x).sum() >= MIN_DIFFERING  # two or three may happen to be close
     if own is None or not own < scale / _FOREIGN_RATIO or not enough_arms:
         return None, False
     return own, False
 
 
 def with_outlier_effects(arms: Floats, scale: DecisionScale) -> tuple[Floats, Floats]:
-    """Return the arms with a feature of its own for each outlier, and the ridge of all features.
+    """Return the arms with a separate feature for each outlier, and the ridge of all features.
 
     The outlying value is replaced by the median. Without that, a placeholder (a price of 99999) would make the effect of the price vanish
     for all arms, and votes on that arm would count as votes on the price. Identical arms share their feature.

@@ -187,7 +187,7 @@ class NativePolicy(FittedPolicy):
     ) -> Batch:
         """Return a duel in each of many contexts, or in the k contexts with most to learn.
 
-        All duels are chosen from what the policy has learned so far; nothing is learned in between. Tell each of them
+        All duels are chosen from the votes so far; the policy learns nothing in between. Tell each of them
         like any other duel.
 
         Parameters
@@ -225,7 +225,7 @@ class NativePolicy(FittedPolicy):
         return Batch(*asked)
 
     def forget(self, duel: Duel | int) -> None:
-        """Drop a pending duel that will never be told, and free its memory."""
+        """Drop a pending duel whose outcome will never arrive, and free its memory."""
         if self._effects is not None:
             self._effects.forget(duel)
         else:
@@ -252,7 +252,7 @@ class NativePolicy(FittedPolicy):
         distinct: bool = True,
         exclude: Collection[tuple[int, int]] = (),
     ) -> Choice:
-        """Return the duel that `ask` would return now, without changing what was learned or the random state.
+        """Return the duel that `ask` would return now, without changing estimates or the random state.
 
         A policy that has seen no arms is initialized with these.
 
@@ -304,7 +304,7 @@ class NativePolicy(FittedPolicy):
         layer: int | None = None,
         share: float = 1.0,
     ) -> None:
-        """Learn the outcome of a duel, whoever asked it.
+        """Learn the outcome of any duel, asked by this policy or not.
 
         `arms` are the features of the two arms (2, dim), their difference, first minus second, or an `ArmTable`.
         `layer` and `share` are those of the `Choice`; without a layer, `assign_layer` chooses. The result depends only

@@ -1,4 +1,4 @@
-"""Pending duels: look one up, or say what is wrong with it."""
+"""Pending duels: look one up, or raise an error that explains its state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MAX_ID = 2**63
 
 
 class AsksDuels(Protocol):
-    """What knows the duels that it has asked."""
+    """An object that keeps the duels it has asked."""
 
     @property
     def next_id(self) -> int:

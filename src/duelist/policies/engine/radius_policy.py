@@ -32,7 +32,7 @@ class RadiusPolicy(NativePolicy):
     Parameters
     ----------
     horizon
-        Number of rounds T, or None: then T is guessed by doubling, and nothing is forgotten.
+        Number of rounds T, or None: then T is guessed by doubling, without a restart.
     radius
         "practical" (default, see the policy), "theory" (as published, times 1/kappa), "experiment" (2 sqrt(d log T),
         that of the comparators in the paper's experiments), or a number: that radius in every round.

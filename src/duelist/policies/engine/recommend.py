@@ -55,7 +55,7 @@ class DecisionInput(NamedTuple):
     arms: Floats
     posterior: LinearPosterior
     warning: str
-    """What is odd about the votes or the arms; empty if nothing is."""
+    """Anomalies of the votes or the arms; empty without any."""
     untested: str
     """Why the misfit test could not be made; empty if it was."""
     undecidable: bool = False
@@ -128,7 +128,7 @@ def _decision_input(policy: FittedPolicy, arms: Floats, effects: bool | None) ->
 def _input_without_votes(policy: FittedPolicy, arms: Floats, scale: DecisionScale, reason: str) -> DecisionInput:
     """Return the input if votes are not known by arm: from differences, or from what the one-pass estimator kept.
 
-    An outlier then has a feature of its own without any votes, so it stays open.
+    An outlier then has a separate feature without any votes, so it stays open.
     """
     if not scale.differs:
         return DecisionInput(arms, _as_learned(policy, scale), "", reason)
@@ -199,7 +199,7 @@ def _untested(arms: Floats, reason: str) -> str:
 
 
 def advice(policy: FittedPolicy, found: Recommendation, warning: str = "") -> str:
-    """Return the warning, and what would help to decide."""
+    """Return the warning, and how to reach a decision."""
     parts = [warning] if warning else []
     if not found.decided and not policy.pure_exploration:
         parts.append(

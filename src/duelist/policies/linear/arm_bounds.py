@@ -18,8 +18,8 @@ class ArmBounds(LocalCurvature):
     Duels carry no information about the level of utilities, so it is fixed at the mean of the arms: sigma_a = |x_a -
     mean arm|_{H^-1}.
 
-    Bounds of single arms hardly shrink when a pair is asked about, so a pending pair is not asked again while others
-    may be (nor one with the same difference, unless more than 2^20 pairs have it).
+    Asking about a pair hardly shrinks the bounds of single arms, so a pending pair is not asked again while others
+    are allowed (nor one with the same difference, unless more than 2^20 pairs have it).
 
     Parameters
     ----------

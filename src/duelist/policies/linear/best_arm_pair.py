@@ -37,7 +37,7 @@ class BestArmPair(LocalCurvature):
       the count, and its logarithm counts one and a half times, a measured compromise (decision 39).
     - EB-TCI asks about leader or rival at random; here the criterion for the pair contains both.
     - If a pair's width exceeds 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: an uncertain gap does not make an
-      outcome certain. Otherwise a new arm with a feature far larger than any before would never be asked about.
+      outcome certain. Otherwise a new arm with a feature far larger than any before would never be chosen.
     - If `ridge` is None it is max(1, dim / 5) times the variance of each feature, so that beyond five features an arm's
       utility is as uncertain before the first vote as with five.
     - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out

@@ -147,7 +147,7 @@ class FGTS(CopiedBySnapshot):
         self._fitted().add(asked.arms, asked.first, asked.second, value, times)
 
     def forget(self, duel: Duel | int) -> None:
-        """Drop a pending duel that will never be told."""
+        """Drop a pending duel whose outcome will never arrive."""
         del self._pending[pending_id(self, duel)]
 
     @property
@@ -186,7 +186,7 @@ class FGTS(CopiedBySnapshot):
     def learn(
         self, arms: Arms, outcome: float, weight: float = 1.0, *, layer: int | None = None, share: float = 1.0
     ) -> None:
-        """Learn the outcome of a duel, whoever asked it: the features of its arms (2, dim), or their difference."""
+        """Learn the outcome of any duel: the features of its arms (2, dim), or their difference."""
         rows = np.asarray(arms, np.float64)
         table = rows if rows.ndim == 2 else np.stack([rows, np.zeros_like(rows)])
         shown = self._checked_arms(table)

@@ -52,7 +52,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     - With more than 64 arms in an `ArmTable`, the best pair of the leading arm, and of the 64 arms that may be best
       (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
-    - An arm may be compared with itself, as the argmax allows, and then nothing is learned.
+    - An arm may be compared with itself, as the argmax allows; such a duel teaches nothing.
 
     Cost per round: O(K^2 d) for the pairs at worst, O(n d^2) for the curvature with n distinct differences, and a
     solve.

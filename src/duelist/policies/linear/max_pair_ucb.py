@@ -19,7 +19,7 @@ class MaxPairUCB(RadiusPolicy):
     theta*|_Sigma <= beta_t, twice the average regret of the round is at most 2 beta_t |x - y| (appendix C, method 3).
 
     Deviations: precision and estimate share one ridge (the paper's experiments use 0.001); an arm may be compared with
-    itself, as the argmax allows, and then nothing is learned.
+    itself, as the argmax allows; such a duel teaches nothing.
 
     Radius "practical": sqrt(d log T).
 

@@ -52,7 +52,7 @@ class RankingPair(LocalCurvature):
       without discount.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
     - If a pair's width exceeds 8, mu' is that of 8 z . theta_hat / |z|_{H_t^-1}: an uncertain gap does not make an
-      outcome certain. Otherwise a new arm with a feature far larger than any before would never be asked about.
+      outcome certain. Otherwise a new arm with a feature far larger than any before would never be chosen.
     - Arms that never differ have no order; if there are no others, any pair.
     - Of pairs that settle exactly as much, as before the first vote, the first by a fixed random order of the arms' ids
       (of positions, without an `ArmTable`). By position, arms listed from best to worst would begin with neighbours,

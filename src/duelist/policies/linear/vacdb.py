@@ -135,7 +135,7 @@ class VACDB(LayeredPolicy):
 
     @property
     def layer_radii_(self) -> Floats:
-        """beta_l of every layer, up to date."""
+        """Current beta_l of every layer."""
         player = self._fitted()
         return np.array([player.radius(layer) for layer in range(len(player.learned))])
 

@@ -49,7 +49,7 @@ class Best:
     """The setting of a policy with the lowest mean regret among those that were tried.
 
     It was selected by these same numbers, which therefore flatter it slightly; `level_with` lists the settings that
-    cannot be told apart from it.
+    cannot be distinguished from it.
     """
 
     environment: str

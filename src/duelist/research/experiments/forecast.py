@@ -1,8 +1,8 @@
 """Forecast how long an experiment will take: from finished cells, and from short trials.
 
 A trial plays two runs of a policy in an environment for a sixteenth and an eighth of the horizon. It assumes that the
-time keeps growing as it did between the two, and that rounds do not get cheaper. Trials stop after some seconds; what
-was not tried is assumed to cost the average of what was.
+time keeps growing as it did between the two, and that rounds do not get cheaper. Trials stop after some seconds; cells
+without a trial are assumed to cost the average of those with one.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _trial(cell: Cell) -> float:
 
 
 def spoken_time(seconds: float) -> str:
-    """Return a duration in words.
+    """Return a duration as text.
 
     >>> spoken_time(0.3), spoken_time(90), spoken_time(4000), spoken_time(200_000)
     ('under a second', 'about 90 s', 'about 67 min', 'about 56 h')

@@ -110,8 +110,8 @@ def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) 
             told.append(
                 f"{name} {'below' if sign > 0 else 'above' if sign < 0 else 'level with'} MaxInP ({family}, {panel})"
             )
-    verdict = HOLDS if min(signs) > 0 else DOES_NOT_HOLD if max(signs) <= 0 else HOLDS_ONLY_IF
-    return PROSE.claim("edge over MaxInP", verdict, cases="; ".join(told))
+    conclusion = HOLDS if min(signs) > 0 else DOES_NOT_HOLD if max(signs) <= 0 else HOLDS_ONLY_IF
+    return PROSE.claim("edge over MaxInP", conclusion, cases="; ".join(told))
 
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:

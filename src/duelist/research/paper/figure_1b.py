@@ -33,7 +33,7 @@ Grid = dict[tuple[str, float], Result]
 
 
 def run(lab: Lab) -> Findings:
-    """Scale theta* by 1/2, 1, 2, 4; no policy is told the scale."""
+    """Scale theta* by 1/2, 1, 2, 4; policies do not know the scale."""
     worlds = {scale: Hypercube(dim=DIM, scale=scale) for scale in SCALES}
     published = published_policies(lab, "random θ*", Family(worlds[1.0], HORIZON, HORIZON, PUBLISHED_RUNS))
     tuned: dict[str, NativePolicy] = {

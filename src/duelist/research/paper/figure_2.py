@@ -218,16 +218,16 @@ def crossing_claim(panel: str, results: Results) -> Claim:
     paper's, and most runs agree.
     """
     at, told = crossing(results), _told(results)
-    verdict = DOES_NOT_HOLD
+    conclusion = DOES_NOT_HOLD
     if beats(results, *RIVALS) > 0 and at is not None:
         conditions = []
         if at > ABOUT * PAPER_CROSSING:
             conditions.append(f"from round {at} on")
         if 2 * lower_in(results) <= len(results["VACDB"].final):
             conditions.append("in the mean, not in most runs")
-        verdict = HOLDS_ONLY_IF if conditions else HOLDS
+        conclusion = HOLDS_ONLY_IF if conditions else HOLDS
         told = f"only {' and '.join(conditions)}: {told}" if conditions else told
-    return PROSE.claim("crossing", verdict, dim=DIM, panel=panel.partition(", ")[2], horizon=HORIZON, rivals=told)
+    return PROSE.claim("crossing", conclusion, dim=DIM, panel=panel.partition(", ")[2], horizon=HORIZON, rivals=told)
 
 
 def _others_claim(others: Mapping[tuple[str, str], Results]) -> Claim:
@@ -236,7 +236,7 @@ def _others_claim(others: Mapping[tuple[str, str], Results]) -> Claim:
     above = [f"{features} ({panel})" for (features, panel), sign in signs.items() if sign < 0]
     return PROSE.claim(
         "other features",
-        _verdict(list(signs.values())),
+        _conclusion(list(signs.values())),
         horizon=HORIZON,
         cases=len(signs),
         n_below=len(below),
@@ -250,14 +250,14 @@ def _photos_claim(panels: Mapping[str, Results]) -> Claim:
     photos = {panel: results for panel, results in panels.items() if panel.startswith("photos")}
     return PROSE.claim(
         "photos",
-        _verdict([beats(results, *RIVALS) for results in photos.values()]),
+        _conclusion([beats(results, *RIVALS) for results in photos.values()]),
         criterion=CRITERIA[fitted.PHOTO_CRITERION],
         horizon=PHOTO_HORIZON,
         rivals="; ".join(f"{panel.partition(', ')[2]}: {_told(results)}" for panel, results in photos.items()),
     )
 
 
-def _verdict(signs: list[int]) -> str:
+def _conclusion(signs: list[int]) -> str:
     return HOLDS if min(signs) > 0 else HOLDS_ONLY_IF if max(signs) > 0 else DOES_NOT_HOLD
 
 

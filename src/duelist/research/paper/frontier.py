@@ -52,7 +52,7 @@ PLAYED: Final = (*NEW, *ALL_POLICIES, "GreedyChallenger", "UniformPair", *CITED,
 
 @dataclass(frozen=True)
 class FrontierProblem:
-    """What is played, for how long and how often; `settings` are given to every policy."""
+    """An environment, its horizon and number of runs; every policy gets `settings`."""
 
     environment: Environment
     horizon: int

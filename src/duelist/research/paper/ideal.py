@@ -10,7 +10,7 @@ separately loses nothing, so the sum over coordinates of
 
 is below the mean regret of every policy, up to the normal approximation of votes. It is computed by backward
 induction over n and the posterior mean (the problem of Anscombe 1963). For large theta*, slopes are far below 1/4,
-and the bound is far below what can be reached.
+and the bound is far below the attainable regret.
 """
 
 from __future__ import annotations

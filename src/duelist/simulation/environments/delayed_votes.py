@@ -35,7 +35,7 @@ class DelayedVotes(EnvironmentWrapper):
         self.delay = check_integer("delay", delay, least=0)
         if self.delay > _MOST:
             raise InvalidInput(
-                f"delay is {delay}.", f"Give at most {_MOST:,}, or a policy that is told nothing.", field="delay"
+                f"delay is {delay}.", f"Give at most {_MOST:,}, or a policy that ignores votes.", field="delay"
             )
 
     def truth(self) -> Truth:

@@ -49,7 +49,7 @@ def make_environment(environment: str | Environment, **settings: Any) -> Environ
     """
     if isinstance(environment, Environment):
         if settings:
-            raise InvalidInput(f"{environment!r} has its settings already.", f"Leave out {sorted(settings)[0]!r}.")
+            raise InvalidInput(f"{environment!r} has its settings already.", f"Remove {sorted(settings)[0]!r}.")
         return environment
     if not isinstance(environment, str):
         raise InvalidInput(

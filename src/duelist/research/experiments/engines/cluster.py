@@ -136,7 +136,7 @@ class Cluster(Engine):
             yield number, self._judged(future.status, result)
 
     def _judged(self, status: str, result: Any) -> Played | Failure:
-        """Return a cell's result; raise what is wrong with the worker rather than with the cell."""
+        """Return a cell's result; raise errors of the worker, as opposed to those of the cell."""
         if status == "finished":
             return result
         _, error, _ = result

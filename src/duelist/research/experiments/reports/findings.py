@@ -1,4 +1,4 @@
-"""The findings of an experiment: figures, tables, and claims with a verdict."""
+"""The findings of an experiment: figures, tables, and claims with a conclusion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Claim:
     setting: str
     figure: str
     """Our numbers, as printed by the experiment."""
-    verdict: str
+    conclusion: str
     """`HOLDS`, `HOLDS_ONLY_IF` (with the condition in `figure`), or `DOES_NOT_HOLD`."""
 
 
@@ -45,7 +45,7 @@ class Findings:
     name: str
     title: str
     summary: str
-    """A paragraph for a reader who knows only the abstract."""
+    """A paragraph for readers of the abstract."""
     figures: dict[str, Figure] = field(default_factory=dict)
     captions: dict[str, str] = field(default_factory=dict)
     tables: dict[str, FindingsTable] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""One HTML page over several experiments: verdicts first, then each figure with its numbers."""
+"""One HTML page over several experiments: conclusions first, then each figure with its numbers."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def html_report(all_findings: Sequence[Findings], opening: str) -> str:
 def _claims(claims: Iterable[Claim]) -> str:
     rows = "".join(
         f"<tr><td>{escape(c.section)}</td><td>{escape(c.claim)}</td><td>{escape(c.setting)}</td><td>{escape(c.figure)}</td>"
-        f'<td><span class="verdict {_MARK[c.verdict]}">{escape(c.verdict)}</span></td></tr>'
+        f'<td><span class="conclusion {_MARK[c.conclusion]}">{escape(c.conclusion)}</span></td></tr>'
         for c in claims
     )
-    head = "<tr><th>section</th><th>claim</th><th>setting</th><th>what we found</th><th>verdict</th></tr>"
+    head = "<tr><th>section</th><th>claim</th><th>setting</th><th>what we found</th><th>conclusion</th></tr>"
     return f'<div class="scroll"><table>{head}{rows}</table></div>'
 
 
@@ -84,13 +84,13 @@ def _cell(value: Any) -> str:
 
 
 def markdown_claims(all_findings: Sequence[Findings]) -> str:
-    """Return the verdicts as a Markdown table."""
+    """Return the conclusions as a Markdown table."""
     rows = [
-        f"| {_pipe(c.section)} | {_pipe(c.claim)} | {_pipe(c.setting)} | {_pipe(c.figure)} | **{c.verdict}** |"
+        f"| {_pipe(c.section)} | {_pipe(c.claim)} | {_pipe(c.setting)} | {_pipe(c.figure)} | **{c.conclusion}** |"
         for o in all_findings
         for c in o.claims
     ]
-    return "\n".join(["| section | claim | setting | our figure | verdict |", "|---|---|---|---|---|", *rows])
+    return "\n".join(["| section | claim | setting | our figure | conclusion |", "|---|---|---|---|---|", *rows])
 
 
 def markdown_sections(all_findings: Sequence[Findings]) -> str:

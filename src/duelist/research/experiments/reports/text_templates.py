@@ -59,7 +59,7 @@ class TextTemplates:
         """Return a section as one line, with its placeholders filled."""
         return " ".join(self._found(section)).format(**values)
 
-    def claim(self, name: str, verdict: str, **values: Any) -> Claim:
+    def claim(self, name: str, conclusion: str, **values: Any) -> Claim:
         """Return the claim of the section `claim: name`, with its placeholders filled."""
         fields: dict[str, list[str]] = {}
         current = ""
@@ -70,7 +70,7 @@ class TextTemplates:
             else:
                 fields[current].append(line)
         section, claim, setting, found = (" ".join(fields[key]).format(**values) for key in _FIELDS)
-        return Claim(section, claim, setting, found, verdict)
+        return Claim(section, claim, setting, found, conclusion)
 
     def _found(self, section: str) -> list[str]:
         if section not in self._lines:
