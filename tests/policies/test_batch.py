@@ -406,9 +406,7 @@ def test_a_design_takes_more_duels_than_contexts(coverage):
         policy.tell(duel, 1.0)
     some = dl.RewardDesign(coverage=coverage, random_state=1).ask_batch(arms, k=6)
     assert len({(context, *sorted(duel)) for context, duel in some}) == 6
-    with pytest.raises(
-        InvalidInput, match=r"k is 11\. Give a number of duels from 1 to 10, the number of pairs"
-    ):
+    with pytest.raises(InvalidInput, match=r"k is 11\. Give a number of duels from 1 to 10, the number of pairs"):
         policy.ask_batch(arms, k=11)
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _RIGHT: Final = "text-align: right; font-variant-numeric: tabular-nums"
 _LEFT: Final = "text-align: left"
 MOST_ROWS: Final = 200
-"""Rows shown in a notebook; the rest is counted."""
+"""Rows shown in a notebook; further rows are only counted."""
 
 
 def format_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -52,7 +52,7 @@ class VoteRows:
 def default_ridge(dim: int, reference_dim: float = math.inf, multiple: float = 1.0) -> float:
     """Return the default ridge of features with unit variance: `multiple`, times dim / reference_dim if that is above 1.
 
-    Beyond `reference_dim` features the prior variance of a utility stays what it is with that many.
+    So beyond `reference_dim` features the prior variance of a utility no longer grows.
     """
     return multiple * max(1.0, dim / reference_dim)
 

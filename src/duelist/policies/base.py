@@ -77,7 +77,7 @@ class Policy(ABC):
         return self.describe()
 
     def describe(self, horizon: int | None = None) -> str:
-        """Return the name and the settings that are not the default, leaving out a horizon that everybody shares."""
+        """Return the name and the settings that differ from their defaults and from a shared `horizon`."""
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
         shared = {} if horizon is None else {"horizon": horizon}
         changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_same(v, defaults[n]) and shared.get(n) != v]

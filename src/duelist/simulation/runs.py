@@ -341,7 +341,7 @@ class Runs:
         return to_pandas(self._columns())
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the same as a polars data frame."""
+        """Return the data of `to_pandas` as a polars data frame."""
         return to_polars(self._columns())
 
     def _columns(self) -> dict[str, Any]:
@@ -356,7 +356,7 @@ class Runs:
         }
 
     def save(self, path: str | Path) -> Path:
-        """Write everything to one .npz file, atomically."""
+        """Write all runs to one .npz file, atomically."""
         path = Path(path)
         meta = {"format": FORMAT, "version": VERSION, "labels": self.labels, "keeps": self.keeps, **self.settings}
         meta["first_run"] = self.first_run

@@ -59,7 +59,7 @@ class DecisionInput(NamedTuple):
     untested: str
     """Why the misfit test could not be made; empty if it was."""
     undecidable: bool = False
-    """Whether no arm can be ruled out, whatever the posterior."""
+    """Whether no posterior could rule out an arm."""
 
 
 def recommend_arm(

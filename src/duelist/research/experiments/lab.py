@@ -41,7 +41,7 @@ class Result:
     variance: Floats
     """Sum of the outcome variances sigma_t^2 per run, over all rounds."""
     learned_variance: Floats
-    """The same over rounds whose outcome was learned (for layered policies: exploration)."""
+    """Sum of sigma_t^2 per run, over rounds whose outcome was learned (in layered policies: exploration)."""
     layer_counts: NDArray[np.int64]
     """Rounds in which each layer learned, (runs, layers); column 0 counts rounds without learning."""
 

@@ -31,7 +31,7 @@ TAIL: Final = 5.0
 CAUTIOUS: Final = 1.5
 """The scale of LocalPairUCB that trades a higher mean regret for a lighter tail."""
 BOLD: Final = 0.7
-"""Its scale if only the mean matters."""
+"""The scale of LocalPairUCB with the smallest mean regret."""
 IDEAL_RUNS: Final = 512
 FLIPPED: Final = 0.1
 DELTA: Final = 0.05

@@ -43,7 +43,7 @@ class Engine(ABC):
         """Start what the engine needs; by default, nothing."""
 
     def end(self) -> None:  # noqa: B027
-        """Stop it; by default, nothing."""
+        """Stop the engine; by default do nothing."""
 
     @abstractmethod
     def play(self, cells: Sequence[Cell]) -> Iterator[Finished]:
