@@ -338,7 +338,7 @@ and is there once more in plain NumPy in `dl.reference.classic`; its docstring h
 ```python
 import duelist as dl
 
-policy = dl.RUCB(random_state=0)
+policy = dl.counting.RUCB(random_state=0)
 for _ in range(100):
     duel = policy.ask(6)  # six arms, known by their numbers; or ArmTable, or a table whose rows are counted
     policy.tell(duel, float(duel.first < duel.second))

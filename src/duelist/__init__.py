@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from duelist import policies, reference
+    from duelist.core import errors
     from duelist.core.arms import ArmTable
     from duelist.core.duel import FIRST_WON, SECOND_WON, TIE, Duel
     from duelist.core.errors import DuelistError, InvalidInput, InvalidSnapshot, UnknownDuel
     from duelist.model.fit import Fit, fit_mle
     from duelist.model.links import Link, get_link
     from duelist.model.scorer import Scorer, load_scorer
+    from duelist.model.stopping import Recommendation
     from duelist.policies import (
         APO,
         DRTS,
@@ -39,29 +41,17 @@ if TYPE_CHECKING:
         make_policy,
         restore_policy,
     )
-    from duelist.policies.counting import (
-        CCB,
-        DTS,
-        RMED1,
-        RMED2,
-        RMED2FH,
-        RUCB,
-        WSS,
-        WSW,
-        BeatTheMean,
-        BordaElimination,
-        DTSPlus,
-        InterleavedFilter,
-        MergeDTS,
-        MergeRUCB,
-    )
     from duelist.policies.goals import policy_for
     from duelist.policies.pair_search import Pair, best_pair, widest_pair
     from duelist.research import datasets
     from duelist.simulation import environments
+    from duelist.simulation.environments import Environment
     from duelist.simulation.runs import Runs
     from duelist.simulation.simulate import simulate
     from duelist.study import (
+        AsyncStudy,
+        Outcome,
+        Study,
         backup_storage,
         copy_study,
         create_study,
@@ -80,22 +70,21 @@ _NAMES = {
     "model.fit": ("Fit", "fit_mle"),
     "model.links": ("Link", "get_link"),
     "model.scorer": ("Scorer", "load_scorer"),
+    "model.stopping": ("Recommendation",),
     "policies": (
         "APO", "BestArmPair", "CoLSTIM", "DRTS", "DeltaUCB", "DesignPair", "FGTS", "GreedyChallenger", "GreedyUniform",
         "InfoMax", "LocalPairUCB", "MaxInP", "MaxMinLCB", "MaxPairUCB", "Policy", "RCDB", "RankingPair", "RewardDesign",
         "StaD", "SupCoLSTIM", "ThompsonPair", "UniformPair", "VACDB", "make_policy",
         "register_policy", "restore_policy",
     ),
-    "policies.counting": (
-        "BeatTheMean", "BordaElimination", "CCB", "DTS", "DTSPlus", "InterleavedFilter", "MergeDTS", "MergeRUCB",
-        "RMED1", "RMED2", "RMED2FH", "RUCB", "WSS", "WSW",
-    ),
     "policies.pair_search": ("Pair", "best_pair", "widest_pair"),
     "policies.goals": ("policy_for",),
+    "simulation.environments": ("Environment",),
     "simulation.runs": ("Runs",),
     "simulation.simulate": ("simulate",),
     "study": (
-        "backup_storage", "copy_study", "create_study", "delete_study", "list_studies", "load_study", "restore_study",
+        "AsyncStudy", "Outcome", "Study", "backup_storage", "copy_study", "create_study", "delete_study",
+        "list_studies", "load_study", "restore_study",
     ),
 }  # fmt: skip
 """The module that defines each public name."""
@@ -104,6 +93,7 @@ _MODULES = {
     "counting": "policies.counting",
     "datasets": "research.datasets",
     "environments": "simulation.environments",
+    "errors": "core.errors",
     "policies": "policies",
     "reference": "reference",
 }
@@ -113,36 +103,26 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 __all__ = [
     "APO",
-    "CCB",
     "DRTS",
-    "DTS",
     "FGTS",
     "FIRST_WON",
     "RCDB",
-    "RMED1",
-    "RMED2",
-    "RMED2FH",
-    "RUCB",
     "SECOND_WON",
     "TIE",
     "VACDB",
-    "WSS",
-    "WSW",
     "ArmTable",
-    "BeatTheMean",
+    "AsyncStudy",
     "BestArmPair",
-    "BordaElimination",
     "CoLSTIM",
-    "DTSPlus",
     "DeltaUCB",
     "DesignPair",
     "Duel",
     "DuelistError",
+    "Environment",
     "Fit",
     "GreedyChallenger",
     "GreedyUniform",
     "InfoMax",
-    "InterleavedFilter",
     "InvalidInput",
     "InvalidSnapshot",
     "Link",
@@ -150,15 +130,16 @@ __all__ = [
     "MaxInP",
     "MaxMinLCB",
     "MaxPairUCB",
-    "MergeDTS",
-    "MergeRUCB",
+    "Outcome",
     "Pair",
     "Policy",
     "RankingPair",
+    "Recommendation",
     "RewardDesign",
     "Runs",
     "Scorer",
     "StaD",
+    "Study",
     "SupCoLSTIM",
     "ThompsonPair",
     "UniformPair",
@@ -171,6 +152,7 @@ __all__ = [
     "datasets",
     "delete_study",
     "environments",
+    "errors",
     "fit_mle",
     "get_link",
     "list_studies",

@@ -51,13 +51,13 @@ def test_distinct_simulations_have_no_self_duels(name):
 
 
 def test_they_are_found_by_name():
-    assert dl.make_policy("d-ts", horizon=50).__class__ is dl.DTS
+    assert dl.make_policy("d-ts", horizon=50).__class__ is dl.counting.DTS
     rucb: Any = dl.make_policy("rucb:alpha=0.7")
     assert rucb.alpha == 0.7
     for name, cls in COUNTING_POLICIES.items():
         assert dl.policies.policy_class(name.lower()) is cls
         assert dl.policies.policy_name(cls) == name
-        assert getattr(dl, name) is cls
+        assert getattr(dl.counting, name) is cls
     with pytest.raises(dl.InvalidInput, match="RUCB has no setting 'gamma'"):
         dl.make_policy("RUCB:gamma=2")
 
@@ -87,7 +87,7 @@ def test_the_shell_plays_and_lists_them(table_file, tmp_path):
 
 
 def test_a_cell_of_an_experiment_travels():
-    cell = Cell(dl.RUCB(alpha=0.6), PreferenceMatrix(ORDERED), horizon=100, runs=2, seed=0)
+    cell = Cell(dl.counting.RUCB(alpha=0.6), PreferenceMatrix(ORDERED), horizon=100, runs=2, seed=0)
     assert cell.describe()["policy"] == "RUCB"
     assert isinstance(play_packed(cell.pack()), Played)
 

@@ -53,7 +53,7 @@ def test_beta_numbers_are_beta():
 def test_weak_regret_of_winner_stays_is_bounded():
     """Once the best arm is far ahead it is beaten back only with a chance that falls geometrically: no weak regret after that."""
     table = np.where(ORDERED > 0.5, 0.8, np.where(ORDERED < 0.5, 0.2, 0.5))
-    runs = dl.simulate(dl.WSW(), PreferenceMatrix(table), 20_000, runs=60, seed=0)
+    runs = dl.simulate(dl.counting.WSW(), PreferenceMatrix(table), 20_000, runs=60, seed=0)
     weak = runs.regret("WSW", "weak")
     assert (weak[:, -1] == weak[:, 3000]).all()
     assert weak[:, -1].mean() > 0.0
@@ -78,7 +78,7 @@ def test_rounds_of_winner_stays_end_as_the_paper_says():
 
 def test_exploitation_of_winner_stays_grows_by_beta():
     """Between rounds the winner meets itself floor(beta^l) times."""
-    played = wins_of(dl.WSS(beta=1.3, random_state=0), ORDERED, 4000)
+    played = wins_of(dl.counting.WSS(beta=1.3, random_state=0), ORDERED, 4000)
     lengths = [len(list(group)) for alone, group in itertools.groupby(played, lambda pair: pair[0] == pair[1]) if alone]
     assert len(lengths) > 15
     assert lengths[:-1] == [math.floor(1.3**k) for k in range(1, len(lengths))]
@@ -115,7 +115,7 @@ def test_eliminations_keep_the_condorcet_winner(name, settings, rate):
 
 def test_interleaved_filter_drops_who_trails_with_the_candidate():
     """Without noise the first arm to beat the candidate follows it, and the arms it beat never come back."""
-    policy = dl.InterleavedFilter(horizon=500, random_state=1)
+    policy = dl.counting.InterleavedFilter(horizon=500, random_state=1)
     candidates = [first for first, _ in itertools.groupby(wins_of(policy, SURE, 1500), lambda pair: pair[0])]
     assert candidates == sorted(candidates, reverse=True)
     assert candidates[-1] == 0
@@ -123,7 +123,7 @@ def test_interleaved_filter_drops_who_trails_with_the_candidate():
 
 def test_beat_the_mean_measures_arms_equally_often():
     """While nobody has left, n_b differ by one at most."""
-    policy, counts = dl.BeatTheMean(horizon=10**9, random_state=0), np.zeros(5)
+    policy, counts = dl.counting.BeatTheMean(horizon=10**9, random_state=0), np.zeros(5)
     for first, _ in wins_of(policy, np.full((5, 5), 0.5), 500):
         counts[first] += 1
         assert counts.max() - counts.min() <= 1
@@ -142,7 +142,7 @@ def test_rmed_draws_every_pair_once_first():
 def test_rmed_comes_near_the_lower_bound():
     """Theorem 3 of the paper is asymptotic; at T = 30,000 RMED1 has within three times c log T, where uniform pairs have thirty times."""
     bound = dl.environments.winners.least_regret(ORDERED) * math.log(30_000)
-    runs = dl.simulate([dl.RMED1(), dl.UniformPair()], PreferenceMatrix(ORDERED), 30_000, runs=40, seed=0)
+    runs = dl.simulate([dl.counting.RMED1(), dl.UniformPair()], PreferenceMatrix(ORDERED), 30_000, runs=40, seed=0)
     assert runs.final("RMED1").mean() < 3.0 * bound
     assert runs.final("UniformPair").mean() > 30.0 * bound
 
@@ -157,7 +157,7 @@ def test_copeland_winners_are_found_where_nobody_beats_everybody(name):
 
 def test_rucb_repeats_the_winner_when_it_is_sure():
     """With one arm left in C the published rule has that arm meet itself."""
-    played = wins_of(dl.RUCB(random_state=0), SURE, 3000)
+    played = wins_of(dl.counting.RUCB(random_state=0), SURE, 3000)
     assert np.mean([pair == (0, 0) for pair in played[-1000:]]) > 0.9
 
 
@@ -187,7 +187,7 @@ def test_rules_that_take_turns_go_on_to_the_next_while_duels_are_out(name):
 
 
 def test_a_vote_about_an_older_candidate_changes_nothing_for_the_filter():
-    policy = dl.InterleavedFilter(horizon=10, random_state=0)
+    policy = dl.counting.InterleavedFilter(horizon=10, random_state=0)
     late = policy.ask(3)
     old = late.first
     for _ in range(100):
@@ -203,7 +203,7 @@ def test_a_vote_about_an_older_candidate_changes_nothing_for_the_filter():
 
 def test_winner_stays_ignores_votes_of_exploitation():
     """With two different arms asked, the votes of an exploitation are counted as wins but move no q."""
-    policy, rng, repeated = dl.WSS(beta=4.0, random_state=0), np.random.default_rng(0), 0
+    policy, rng, repeated = dl.counting.WSS(beta=4.0, random_state=0), np.random.default_rng(0), 0
     for _ in range(400):
         layer = policy.suggest(4).layer
         tallies = policy.snapshot()["counts"]["reals"]
