@@ -247,11 +247,11 @@ def test_an_archive_names_no_module(admin: httpx.Client, voted: str, tmp_path: P
     body = rewrite(tmp_path / "a.duelist", tmp_path / "bad.duelist", in_snapshots).read_bytes()
     refused(admin.post("/studies/restore", params={"name": f"evil {voted}"}, content=body), 422, "invalid_archive")
     body = rewrite(tmp_path / "a.duelist", tmp_path / "bad.duelist", in_settings).read_bytes()
-    refused(admin.post("/studies/restore", content=body), 422, "invalid_input.policy_not_registered")
+    refused(admin.post("/studies/restore", content=body), 422, "invalid_input.class_not_registered")
     refused(
         admin.post("/studies", json={"name": "evil", "policy": "evilpol:Evil"}),
         422,
-        "invalid_input.policy_not_registered",
+        "invalid_input.class_not_registered",
     )
     assert f"evil {voted}" not in admin.get("/studies").text
 

@@ -104,7 +104,7 @@ def test_a_study_whose_settings_name_a_module(evil: Path, archive: Path, tmp_pat
     for call in (lambda: use(study), lambda: use(load_study("one", url))):
         with pytest.raises(InvalidInput, match="'evilpol:Evil' is not registered") as caught:
             call()
-        assert caught.value.code == "invalid_input.policy_not_registered"
+        assert caught.value.code == "invalid_input.class_not_registered"
     said = shell("study", "ask", "one", "-r", "eve", "-s", url, code=2)
     assert "set the environment variable DUELIST_POLICIES=evilpol:Evil" in " ".join(said.split())
     shell("study", "restore", str(bad), "-s", url, "--name", "two")

@@ -14,7 +14,7 @@ HINTS: Final = {
     "invalid_input.criterion_missing": "Name the one that the vote is on with --criterion.",
     "invalid_input.encoding": "Save it as UTF-8, or name its encoding with --option encoding=cp1252 where the format takes one.",
     "invalid_input.horizon_missing": "Name it, as in --policy {policy}:horizon=1000, or choose RUCB or DTS.",
-    "invalid_input.policy_not_registered": "If you trust this class, set the environment variable DUELIST_POLICIES={policy}.",
+    "invalid_input.class_not_registered": "If you trust this class, set the environment variable {variable}={name}.",
     "invalid_input.other_features": "Give this one another id, or change the stored features in Python: `study.update_features(...)`.",
     "invalid_input.same_content": "Name the items in a column named id if this is another one, or change its features in Python: "
     "`study.update_features(...)`.",

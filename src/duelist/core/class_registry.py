@@ -74,9 +74,10 @@ class ClassRegistry(Generic[T]):
             f"The {self.field} {name!r} is not registered, and duelist imports no module that data names.",
             f"If you trust this class, pass it as {self.field}=..."
             + (f", or set the environment variable {self.variable}={name}." if self.variable else "."),
-            code=f"invalid_input.{self.field}_not_registered",
+            code="invalid_input.class_not_registered",
             field=self.field,
-            **{self.field: name},
+            name=name,
+            variable=self.variable,
         )
 
     def find_registered(self, name: str) -> type[T] | None:

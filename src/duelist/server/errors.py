@@ -37,6 +37,7 @@ _STATUS_BY_CODE: Final = {MALFORMED: 400, "too_large": 413}
 
 HINTS: Final = {
     "invalid_input.arms_shape": "Give one feature vector per item.",
+    "invalid_input.class_not_registered": "Ask the server's administrator to register it with {variable}={name}.",
     "invalid_input.column_missing": "Its columns are {columns}. Rename the one that is meant to {column}.",
     "invalid_input.copy_target": "Send another name.",
     "invalid_input.criterion_missing": 'Name the one that the vote is on in "criterion", or send "outcomes" to vote on all of them.',
