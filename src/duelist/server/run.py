@@ -16,6 +16,8 @@ import uvicorn
 
 from duelist.core.errors import InvalidInput
 from duelist.server.app import make_app
+from duelist.server.connections import KEEP_ALIVE_SECONDS, protocol_for
+from duelist.server.middleware import MAX_HEADER_BYTES, MAX_TARGET_BYTES
 from duelist.server.monitoring.logs import log_event, log_to_stderr
 from duelist.server.options import LOOPBACK, ServerOptions
 from duelist.study import open_storage
@@ -72,7 +74,10 @@ def serve(
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
-        timeout_keep_alive=75,
+        http=protocol_for(app.state.server.metrics),
+        ws="none",
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES + MAX_TARGET_BYTES,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         proxy_headers=True,
         forwarded_allow_ips=proxies,
         lifespan="on",

@@ -29,6 +29,13 @@ class Metrics:
             registry=self.registry,
         )
         self.listening = Gauge("duelist_event_streams", "Open event streams.", registry=self.registry)
+        self.connections = Gauge("duelist_connections", "Open connections.", registry=self.registry)
+        self.connections_closed = Counter(
+            "duelist_connections_closed",
+            "Connections that the server closed, by the deadline or limit that they exceeded.",
+            ("reason",),
+            registry=self.registry,
+        )
         self.worker_seconds = Histogram(
             "duelist_worker_seconds",
             "Duration of tasks and queries of the background worker.",
