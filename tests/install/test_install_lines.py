@@ -126,7 +126,7 @@ def test_server_and_client_work(environments: Environments, tmp_path: Path) -> N
     ) as server:
         assert server.stdout is not None
         try:
-            (address,) = re.findall(r"http://[\d.:]+", server.stdout.readline())
+            (address,) = re.findall(r"http://\d[\d.]*:\d+", server.stdout.readline())
             client = environments.python("client")
             checked(run(client, "-c", PROGRAMS["client"], cwd=tmp_path, SERVER=address, DUELIST_TOKEN=TOKEN))
         finally:
