@@ -46,10 +46,22 @@ class LocalPairUCB(RadiusReference):
         return np.asarray(width * np.sqrt(2.0 * c * certainty * np.maximum(rounds - np.log1p(rounds), 0.0)))
 
     def beta(self) -> float:
-        """Radius of the log-loss confidence set in the norm of H (Lee, Yun, Jun 2024), with the bias of the ridge."""
+        """Radius of the log-loss confidence set in the norm of H."""
         if self.radius != "theory":
             return super().beta()
-        d, S = self.layer(1).dim, self.theta_bound * self.largest_difference_
-        growth = 2.0 * math.e * S * (1.0 + S / 2.0) * (self.t - 1) / d
-        b = math.log(1.0 / self.delta) + d * math.log(max(math.e, growth))
-        return self.scale * (math.sqrt(2.0 * (1.0 + S) * (1.0 + b)) + math.sqrt(self.ridge_) * self.theta_bound)
+        d = self.layer(1).dim
+        published = log_loss_radius(d, self.t, self.theta_bound, self.largest_difference_, self.ridge_, self.delta)
+        return self.scale * published
+
+
+def log_loss_radius(d: int, t: int, theta_bound: float, reach: float, ridge: float, delta: float) -> float:
+    """sqrt(2 (1 + S)(1 + b)) + sqrt(ridge) theta_bound,  b = log(1/delta) + d log max(e, 2 e S (1 + S/2) (t - 1) / d).
+
+    It holds for all t at once with probability 1 - delta (Lee, Yun and Jun 2024, logistic link) and contains no
+    1/kappa. The theorem is for differences of length at most 1; here they have length up to `reach`, so S =
+    theta_bound reach. The second term bounds the bias of the ridge.
+    """
+    S = theta_bound * reach
+    growth = 2.0 * math.e * S * (1.0 + S / 2.0) * (t - 1) / d
+    b = math.log(1.0 / delta) + d * math.log(max(math.e, growth))
+    return math.sqrt(2.0 * (1.0 + S) * (1.0 + b)) + math.sqrt(ridge) * theta_bound

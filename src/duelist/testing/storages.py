@@ -356,7 +356,7 @@ class StorageContract:
             assert [tx.duels_between(0, 2), tx.duels_between(2, 9)] == [rows[:2], rows[2:]]
 
     def test_open_duels(self, storage: Storage, study: int) -> None:
-        """Open duels: fewest free places first, then oldest; by context, and without those the rater has told."""
+        """Open duels: fewest free places first, then oldest; by context, and without those the rater has voted on."""
         with storage.writing(study) as tx:
             room = {1: 2, 2: 1, 3: 0, 4: 1, 5: 2}
             tx.add_duels([duel_row(n, free=free, context="odd" if n % 2 else None) for n, free in room.items()])

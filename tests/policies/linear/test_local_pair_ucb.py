@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist.model import confidence_radius as radii
+from duelist import _native_testing as parts
 from duelist.reference.fit import Vote, curvature, effective_horizon, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
+from duelist.reference.local_pair_ucb import log_loss_radius as reference_log_loss_radius
 from tests.helpers.policies.feature_scale import default_ridge
 
 LINKS = ("logistic", "probit", "exponential")
@@ -48,7 +49,7 @@ class World:
 
 
 def log_loss_radius(dim, t, theta_bound, reach, ridge, delta):
-    """`radius.log_loss`, from its docstring."""
+    """The radius of the log-loss confidence set, from the docstring of its reference."""
     s = theta_bound * reach
     b = math.log(1.0 / delta) + dim * math.log(max(math.e, 2.0 * math.e * s * (1.0 + s / 2.0) * (t - 1) / dim))
     return math.sqrt(2.0 * (1.0 + s) * (1.0 + b)) + math.sqrt(ridge) * theta_bound
@@ -218,7 +219,8 @@ def test_the_experiments_radius_is_refused():
 def test_the_radius_is_the_stated_formula(dim, t):
     for bound, reach, ridge, delta in ((1.0, 1.0, 1.0, 0.05), (2.0, 3.0, 0.1, 0.5), (0.1, 0.5, 4.0, 0.001)):
         expected = log_loss_radius(dim, t, bound, reach, ridge, delta)
-        assert radii.log_loss(dim, t, bound, reach, ridge, delta) == pytest.approx(expected, rel=1e-12)
+        for radius in (parts.log_loss_radius, reference_log_loss_radius):
+            assert radius(dim, t, bound, reach, ridge, delta) == pytest.approx(expected, rel=1e-12)
 
 
 DELTA, RUNS, ROUNDS = 0.1, 150, 80

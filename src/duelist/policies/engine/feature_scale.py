@@ -49,7 +49,7 @@ def decision_scale(policy: FittedPolicy, arms: Floats) -> DecisionScale:
 
     If the scale of a feature comes from outliers, or from arms unlike these, it says nothing about these arms: their effects would be
     shrunk to nothing and attributed to other features. Their own variance replaces it. A feature in which no compared arms differed
-    has the variance among these arms, too; no vote has told anything about it.
+    has the variance among these arms, too; votes carry no information about it.
     """
     arrays, ridge = policy._fitted().state.arrays(), policy.pooled_ridge_
     scale, outliers, notes, differs = arrays["scale"].copy(), np.zeros(arms.shape, bool), [], False

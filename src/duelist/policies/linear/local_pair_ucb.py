@@ -36,7 +36,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
         T. None: the next power of two above t, so the bonus of a pair that is not asked grows with time.
     radius
         "practical": the bonus above. "theory": beta_t W with the radius of the log-loss confidence set,
-        `confidence_radius.log_loss` with S = `theta_bound`, which holds in all rounds at once with probability 1 -
+        `reference.local_pair_ucb.log_loss_radius`, which holds in all rounds at once with probability 1 -
         delta and needs no kappa. A number: that number times W.
     scale
         Multiplies c, or the radius. 1.5 trades a higher mean regret for a lighter tail (`docs/frontier.md`).

@@ -13,9 +13,9 @@ class StaD(LayeredPolicy):
 
     With p_s(x, y) = eta |x - y|_{Sigma_s^-1} in layer s, start with all arms and s = 1 and repeat:
 
-    1. all p_s <= 1/sqrt(T): play argmax_x x . theta_s and argmax_y y . theta_s + p_s(x, y); store nothing; 2. all p_s
-    <= 2^-s: drop arms with x . theta_s + 2^-s < max; s += 1; 3. otherwise play a pair with p_s > 2^-s and store it in
-    layer s.
+    1. all p_s <= 1/sqrt(T): play argmax_x x . theta_s and argmax_y y . theta_s + p_s(x, y); store nothing;
+    2. all p_s <= 2^-s: drop arms with x . theta_s + 2^-s < max; s += 1;
+    3. otherwise play a pair with p_s > 2^-s and store it in layer s.
 
     Deviations: a ridge replaces the warm-up; step 3, which leaves the pair open, plays the widest one; 2^-s falls to
     1/sqrt(T) after ceil(log2 sqrt(T)) layers, and step 1 is taken there.

@@ -28,11 +28,13 @@ class VACDB(LayeredPolicy):
 
     A round starts with all arms in layer 1 and continues until a pair is chosen:
 
-    1. all widths |x - y|_{Sigma_l^-1} <= alpha: play argmax (x + y) . theta_l + beta_l |x - y|, learn nothing; 2. all
-    widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1; 3. otherwise play a pair wider than
-    2^-l, learn it in layer l with w = 2^-l / |x - y|.
+    1. all widths |x - y|_{Sigma_l^-1} <= alpha: play argmax (x + y) . theta_l + beta_l |x - y|, learn nothing;
+    2. all widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1;
+    3. otherwise play a pair wider than 2^-l, learn it in layer l with w = 2^-l / |x - y|.
 
-    The radius beta_l grows with the variance seen in layer l (`confidence_radius.variance_aware`).
+    The radius grows with the variance V seen in layer l: in round t, with c_t = log(4 t^2 L / delta),
+
+        beta_l = (2^-l / kappa) (16 sqrt((8 V + 18 c_{t+1}) c_t) + 6 c_t) + 2^(1-l).
 
     Parameters
     ----------

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.arrays import Floats
-from duelist.model.confidence_radius import log_loss
 from duelist.model.links import get_link
 from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
+from duelist.reference.local_pair_ucb import log_loss_radius
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
@@ -234,7 +234,7 @@ def _largest_error(number: int) -> float:
         policy.tell(duel, float(rng.random() < chance))
         if t & (t - 1) == 0 or t == COVERAGE_ROUNDS:
             error = policy.theta_ - theta
-            radius = log_loss(DIM, t, 1.0, reach, float(policy.pooled_ridge_[0]), DELTA)
+            radius = log_loss_radius(DIM, t, 1.0, reach, float(policy.pooled_ridge_[0]), DELTA)
             worst = max(worst, float(np.sqrt(error @ policy.curvature_ @ error)) / radius)
     return worst
 

@@ -1,4 +1,4 @@
-"""Confidence radii: each formula recomputed from its published form, and the policies that use them."""
+"""Confidence radii of the engine: each formula recomputed from its published form, and the policies that use them."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
-from duelist.model import confidence_radius
+from duelist import _native_testing as parts
 from tests.helpers.policy_state import pending
 
 MEANS = {"logistic": special.expit, "probit": stats.norm.cdf, "exponential": stats.laplace.cdf}
@@ -21,24 +21,24 @@ SLOPES = {
 @pytest.mark.parametrize("horizon", [1, 2, 17, 4000])
 def test_a_known_horizon_is_used_as_it_is(horizon):
     for t in (0, 1, 5, 10**6):
-        assert confidence_radius.effective_horizon(horizon, t) == horizon
+        assert parts.effective_horizon(horizon, t) == horizon
 
 
 def test_an_unknown_horizon_doubles():
-    guesses = [confidence_radius.effective_horizon(0, t) for t in range(2100)]
+    guesses = [parts.effective_horizon(0, t) for t in range(2100)]
     for t, guess in enumerate(guesses):
         assert guess == next(2.0**k for k in range(1, 20) if 2**k > t)
-    assert confidence_radius.effective_horizon(0, 2**40) == 2.0**41
+    assert parts.effective_horizon(0, 2**40) == 2.0**41
 
 
 @pytest.mark.parametrize("dim", [1, 5, 64])
 @pytest.mark.parametrize("horizon", [2.0, 100.0, 1e6])
 def test_practical_is_the_shape_of_the_theorems(dim, horizon):
-    assert confidence_radius.practical(dim, horizon) == pytest.approx((dim * math.log(horizon)) ** 0.5, rel=1e-14)
+    assert parts.practical_radius(dim, horizon) == pytest.approx((dim * math.log(horizon)) ** 0.5, rel=1e-14)
 
 
 def test_practical_is_positive_at_the_shortest_horizon():
-    assert confidence_radius.practical(3, 1.0) == confidence_radius.practical(3, 2.0) > 0.0
+    assert parts.practical_radius(3, 1.0) == parts.practical_radius(3, 2.0) > 0.0
 
 
 @pytest.mark.parametrize("dim", [1, 5])
@@ -48,7 +48,7 @@ def test_warmed_glm_is_li_lu_zhou(dim, kappa, delta):
     """(sigma / kappa) sqrt((d/2) log(1 + 2n/d) + log(1/delta)), sigma = 1/2 for outcomes in [0, 1]."""
     sigma, n = 0.5, 4000.0
     expected = sigma / kappa * (dim / 2 * math.log(1 + 2 * n / dim) + math.log(1 / delta)) ** 0.5
-    assert confidence_radius.warmed_glm(dim, n, kappa, delta) == pytest.approx(expected, rel=1e-14)
+    assert parts.warmed_glm_radius(dim, n, kappa, delta) == pytest.approx(expected, rel=1e-14)
 
 
 @pytest.mark.parametrize("n_arms", [2, 32])
@@ -57,7 +57,7 @@ def test_warmed_glm_is_li_lu_zhou(dim, kappa, delta):
 def test_stagewise_is_saha(n_arms, kappa, delta):
     """(3 / (2 kappa)) sqrt(2 log(3 T K / delta)) (Saha 2021, Sta'D)."""
     expected = 3 / (2 * kappa) * (2 * math.log(3 * 4000 * n_arms / delta)) ** 0.5
-    assert confidence_radius.stagewise(n_arms, 4000.0, kappa, delta) == pytest.approx(expected, rel=1e-14)
+    assert parts.stagewise_radius(n_arms, 4000.0, kappa, delta) == pytest.approx(expected, rel=1e-14)
 
 
 def published_beta(layer, variance, kappa, t, layers, delta):
@@ -72,23 +72,15 @@ def published_beta(layer, variance, kappa, t, layers, delta):
 @pytest.mark.parametrize("t", [1, 2, 999])
 def test_variance_aware_is_the_paper_s_equation(layer, variance, t):
     expected = published_beta(layer, variance, 0.1, t, 18, 0.05)
-    assert confidence_radius.variance_aware(layer, variance, 0.1, t, 18, 0.05) == pytest.approx(expected, rel=1e-13)
+    assert parts.variance_aware_radius(layer, variance, 0.1, t, 18, 0.05) == pytest.approx(expected, rel=1e-13)
 
 
 def test_variance_aware_grows_with_variance_and_time_and_falls_with_layers():
-    beta = confidence_radius.variance_aware
+    beta = parts.variance_aware_radius
     assert beta(3, 2.0, 0.1, 50, 18, 0.05) > beta(3, 1.0, 0.1, 50, 18, 0.05)
     assert beta(3, 1.0, 0.1, 51, 18, 0.05) > beta(3, 1.0, 0.1, 50, 18, 0.05)
     assert beta(3, 1.0, 0.1, 50, 18, 0.01) > beta(3, 1.0, 0.1, 50, 18, 0.05)
     assert beta(4, 1.0, 0.1, 50, 18, 0.05) == pytest.approx(beta(3, 1.0, 0.1, 50, 18, 0.05) / 2, rel=1e-13)
-
-
-@pytest.mark.parametrize("kappa", [0.02, 0.25, 3.0])
-@pytest.mark.parametrize("t", [1, 500, 10**6])
-def test_variance_is_estimated_in_the_high_layers_of_the_paper(kappa, t):
-    bound = 64 * (0.25 / kappa) * math.log(4 * (t + 1) ** 2 * 18 / 0.05) ** 0.5
-    for layer in range(1, 19):
-        assert confidence_radius.variance_is_estimated(layer, kappa, 0.25, t, 18, 0.05) == (2**layer >= bound)
 
 
 # -- the policies that use them ----------------------------------------------------------
