@@ -11,7 +11,7 @@ V = diag(W mu'), covariance
 so that S'C^+ S is chi-squared with rank(C) degrees of freedom: Rao's score test of "no arm has an effect".
 
 If the test rejects, utilities become x_i . theta + e_i with arm effects e_i ~ N(0, tau^2): one more feature per arm, with ridge 1/tau^2.
-tau is estimated by EM (`model/ridge_selection.py`).
+tau is estimated with them (`model/vote_fit.py`).
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 from scipy.special import chdtrc
 
 from duelist import native
 from duelist.core.arrays import Floats, Ints
-from duelist.model.fit import fit_mle
+from duelist.model.answers import LinkedPair
 from duelist.model.links import get_link
-from duelist.model.ridge_selection import em_precision
 from duelist.model.stopping import LinearPosterior, curvature_root
+from duelist.model.utility import Block, Utility, effects
+from duelist.model.vote_fit import fit
+from duelist.model.votes import Votes
 
 MAX_TESTED_ARMS: Final = 300
 """With more arms neither the test nor arm effects are computed: it would take too long."""
 MISFIT_LEVEL: Final = 0.2
 """P-value of the misfit test below which arms are given effects."""
 _RANK_TOLERANCE: Final = 1e-8
-_MAX_EM_STEPS: Final = 30
-_EM_TOLERANCE: Final = 1e-2
 
 
 @dataclass(frozen=True)
@@ -107,20 +106,18 @@ def fit_arm_effects(
 ) -> tuple[Floats, LinearPosterior]:
     """Return the arms with one more feature each, for its effect, and the posterior over both; identical arms share an effect."""
     _, groups = np.unique(arms, axis=0, return_inverse=True)
-    n, dim = int(groups.max()) + 1, arms.shape[1]
-    extended = np.hstack([arms, np.eye(n)[groups.reshape(-1)]])
+    own = effects(groups.reshape(-1), name="arm effects", precision=None)
+    feature_ridge = np.broadcast_to(posterior.ridge, arms.shape[1])
+    items = np.stack([votes.first, votes.second], axis=1)
+    counts = np.stack([votes.wins, votes.mass - votes.wins], axis=1)
+    model = Utility((Block("features", arms, feature_ridge), own))
+    found = fit(Votes(len(arms), items, counts), model, LinkedPair(link))
+    extended = np.hstack([arms, own.design.toarray()])
+    theta, ridge = np.zeros(extended.shape[1]), np.append(feature_ridge, np.ones(own.width))
+    if found.fitted is not None and found.utility is not None:
+        theta, ridge = found.fitted.beta, found.utility.precisions
     z = extended[votes.first] - extended[votes.second]
-    feature_ridge = np.broadcast_to(posterior.ridge, dim)
-    theta, precision = np.zeros(dim + n), 1.0
-    for _ in range(_MAX_EM_STEPS):
-        ridge = np.concatenate([feature_ridge, np.full(n, precision)])
-        theta = fit_mle(z, np.clip(votes.wins / votes.mass, 0.0, 1.0), votes.mass, ridge, link, start=theta).theta
-        slope = votes.mass * get_link(link).slope(z @ theta)
-        root = curvature_root(z, slope, ridge)
-        variances = np.square(solve_triangular(root, np.eye(dim + n))[dim:]).sum()
-        before, precision = precision, em_precision(n, float(theta[dim:] @ theta[dim:]) + float(variances))
-        if abs(np.log(precision / before)) < _EM_TOLERANCE:
-            break
+    root = curvature_root(z, votes.mass * get_link(link).slope(z @ theta), ridge)
     return extended, LinearPosterior(theta, root.T @ root, ridge, posterior.votes, root)
 
 

@@ -19,7 +19,7 @@ settles at several times the maximum (docs/decisions/0041).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,9 @@ _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0
 _MAX_STEPS: Final = 25
 _TOLERANCE: Final = 1e-10
 _PRIOR_EFFECTS: Final = 3.0
+_TINY_FALL: Final = 1e-12
+_LONGEST: Final = 20.0
+_FARTHEST: Final = 3.0
 
 Point = tuple[float, float]
 """A position and the function value there."""
@@ -63,6 +66,24 @@ def em_precision(n_effects: int, sum_of_squares: float) -> float:
     `_PRIOR_EFFECTS` prior effects of variance 1 keep it away from 0 and infinity.
     """
     return (n_effects + _PRIOR_EFFECTS) / (sum_of_squares + _PRIOR_EFFECTS)
+
+
+class FixedPoint:
+    """Fixed points of slow iterations of positive numbers, such as EM: secant steps in their logarithms."""
+
+    def __init__(self) -> None:
+        self._last: tuple[Floats, Floats] | None = None
+
+    def next(self, now: Sequence[float], image: Sequence[float]) -> list[float]:
+        """Return where to continue, given numbers and their images."""
+        at, excess = np.log(now), np.log(image) - np.log(now)
+        step = excess
+        if self._last is not None:
+            fall = self._last[1] - excess
+            slope = np.where(np.abs(fall) > _TINY_FALL, (at - self._last[0]) / np.where(fall == 0.0, 1.0, fall), 1.0)
+            step = excess * np.clip(slope, 1.0, _LONGEST)  # EM never overshoots
+        self._last = at, excess
+        return [float(value) for value in np.exp(at + np.clip(step, -_FARTHEST, _FARTHEST))]
 
 
 def select_ridge(votes: VoteRows, link: Link) -> Floats:

@@ -20,7 +20,7 @@ from duelist.model.answers import PAIR, Answer
 from duelist.model.loss import Derivatives, VoteLoss
 from duelist.model.posterior import Coefficients, Posterior, centred
 from duelist.model.rater import Rater
-from duelist.model.ridge_selection import em_precision
+from duelist.model.ridge_selection import FixedPoint, em_precision
 from duelist.model.utility import Utility
 from duelist.model.votes import Votes
 
@@ -84,13 +84,14 @@ def fit(
     before = None if start is None or not _same_blocks(start, utility) else start.fitted
     known = start.utility.blocks if before is not None and start is not None and start.utility is not None else ()
     precisions = {k: float(np.mean(known[k].precisions)) if known else 1.0 for k in utility.estimated}
+    estimate = FixedPoint()
     for _ in range(_ROUNDS):
         model = VoteLoss(seen, utility.with_precisions(precisions), answer, covariate_precision)
         before, posterior = _posterior(model, *_newton(model, before, precision), seed)
         better = {k: em_precision(utility.blocks[k].width, before.squares[k]) for k in precisions}
         if all(abs(np.log(better[k] / precisions[k])) < _SAME for k in precisions):
             break
-        precisions = better
+        precisions = dict(zip(precisions, estimate.next(list(precisions.values()), list(better.values())), strict=True))
     return posterior
 
 

@@ -17,7 +17,7 @@ def test_features_that_do_not_explain_the_votes_name_nobody_else():
     """The middle arm beats both, always; utilities that rise with the feature would name the last."""
     study = create_study("middle", "memory", goal="best", arm_effects=False)
     study.add_arms(["a", "b", "c"], np.array([[1.0], [2.0], [3.0]]))
-    told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 20)
+    told(study, [("b", "a"), ("b", "c"), ("c", "a")] * 40)
     assert study.recommend().best == "b"
     assert study.leaderboard().standings[0].arm == "b"
     assert "features do not explain the votes (p = " in str(study.progress())
@@ -224,7 +224,7 @@ def test_too_few_votes_say_so():
 
 def test_an_option_that_there_is_not_is_named():
     with pytest.raises(
-        InvalidInput, match=r"can_stop has no option 'dleta'\. It has by, category, criterion, everyone"
+        InvalidInput, match=r"can_stop has no option 'dleta'\. It has by, category, clusters, criterion, everyone"
     ):
         filled().can_stop(dleta=0.2)
 

@@ -1,13 +1,10 @@
 """Analyses of a study of systems: they rank systems, and count raters and prompts as clusters of votes."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.study import create_study
-from duelist.study.analysis.fit.clusters import clustered
 from duelist.study.analysis.fit.study_fit import fit_votes
 from duelist.study.analysis.fit.votes import VoteTable, as_vote_table
 from duelist.study.records import Outcome, Vote
@@ -100,49 +97,12 @@ def random_rows(n: int, seed: int = 0) -> list[tuple[str, str, str, str | None, 
     return rows
 
 
-def dense_covariance(log: VoteTable) -> np.ndarray:
-    """The formula of the module, vote by vote."""
-    fit = fit_votes(log, ["a", "b", "c"]).whole
-    nu = 0.0 if fit.tie is None else np.exp(fit.tie)
-    scores = np.zeros((len(log), 3))
-    for k, (first, second, outcome) in enumerate(zip(log.first, log.second, log.outcome, strict=True)):
-        p, q = np.exp(fit.mean[first]), np.exp(fit.mean[second])
-        total = p + q + nu * np.sqrt(p * q)
-        residual = {0: 1.0, 1: 0.0, 2: 0.5}[int(outcome)] - (p + 0.5 * nu * np.sqrt(p * q)) / total
-        scores[k, first] += residual
-        scores[k, second] -= residual
-
-    def excess(names: list[tuple[int, ...]]) -> np.ndarray:
-        sums = {name: np.zeros(3) for name in names}
-        for name, score in zip(names, scores, strict=True):
-            sums[name] += score
-        together = sum(np.outer(each, each) for each in sums.values())
-        return np.asarray(together * len(sums) / (len(sums) - 1) - scores.T @ scores)
-
-    raters, prompts = [(int(k),) for k in log.rater], [(int(k),) for k in log.context]
-    both = [one + other for one, other in zip(raters, prompts, strict=True)]
-    total = excess(raters) + excess(prompts) - excess(both)
-    assert fit.covariance is not None
-    values, vectors = np.linalg.eigh(fit.covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-    relative, directions = np.linalg.eigh(root @ total @ root)
-    added = root @ directions * np.sqrt(np.maximum(relative, 0.0))
-    return np.asarray(fit.covariance + added @ added.T)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_covariance_is_the_two_way_sandwich(seed: int) -> None:
-    log = table(random_rows(60, seed))
-    found = fit_votes(log, ["a", "b", "c"], clustered=True).whole.covariance
-    np.testing.assert_allclose(found, dense_covariance(log), atol=1e-10)
-
-
 def test_copies_of_votes_by_one_rater_add_little_information() -> None:
     """Ten equal votes of each rater are hardly more than one."""
     once = random_rows(40)
     apart = [(*row[:3], f"r{k}", f"p{k}") for k, row in enumerate(once)]
-    one, ten = (fit_votes(table(rows), ["a", "b", "c"], clustered=True).whole for rows in (apart, apart * 10))
-    naive = fit_votes(table(apart * 10), ["a", "b", "c"]).whole
+    one, ten = (fit_votes(table(rows), ["a", "b", "c"], of="system").whole for rows in (apart, apart * 10))
+    naive = fit_votes(table(apart * 10), ["a", "b", "c"], of="system", clusters=False).whole
     assert (naive.variance < 0.2 * one.variance).all()
     assert (ten.variance > 0.6 * one.variance).all()
 
@@ -150,16 +110,13 @@ def test_copies_of_votes_by_one_rater_add_little_information() -> None:
 def test_the_covariance_is_never_less_than_that_of_independent_votes() -> None:
     for seed in range(20):
         log = table(random_rows(12, seed))
-        plain, wide = (fit_votes(log, ["a", "b", "c"], clustered=flag).whole.covariance for flag in (False, True))
+        plain, wide = (fit_votes(log, ["a", "b", "c"], clusters=flag).whole.covariance for flag in (False, True))
         assert plain is not None
         assert np.linalg.eigvalsh(wide - plain).min() > -1e-9
 
 
 def test_unknown_raters_and_a_single_cluster_leave_it_alone() -> None:
     log = table([(*row[:3], None, "p") for row in random_rows(30)])
-    fit = fit_votes(log, ["a", "b", "c"]).whole
-    np.testing.assert_allclose(clustered(fit, log).variance, fit.variance)
-    empty = log.of(slice(0, 0))
-    assert clustered(fit, empty) is fit
-    many = replace(fit, covariance=None, factor=np.eye(3))
-    assert clustered(many, log) is many
+    for some in (log, log.of(slice(0, 0))):
+        plain, wide = (fit_votes(some, ["a", "b", "c"], of="system", clusters=flag).whole for flag in (False, True))
+        np.testing.assert_array_equal(plain.variance, wide.variance)

@@ -77,7 +77,8 @@ def history(
     ridge: float | str = 1.0,
     seed: int = 0,
     remembered: HistoryCache | None = None,
-    clustered: bool = False,
+    clusters: bool = True,
+    of: str = "arm",
 ) -> History:
     """Return the probability of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and
     now.
@@ -94,7 +95,7 @@ def history(
     names = tuple(arms) if among is None else tuple(among)
     known = HistoryCache() if remembered is None else remembered
     found: dict[bytes, Floats] = {}
-    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed, clustered)), features)
+    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed, clusters, of)), features)
     for moment, key in zip(moments, keys, strict=True):
         row = known.chances.get(key)
         if row is None:
@@ -106,7 +107,8 @@ def history(
                 ridge=ridge,
                 seed=seed,
                 start=known.last,
-                clustered=clustered,
+                clusters=clusters,
+                of=of,
             )
             known.last, row = fit.whole, chances_of_best(fit.posterior, seed)
         found[key] = row

@@ -120,6 +120,7 @@ def leaderboard(
     level: float = 0.95,
     top: int | None = None,
     seed: int = 0,
+    clusters: bool = True,
 ) -> Leaderboard:
     """Return utility, interval, range of ranks and probability of being best of each arm.
 
@@ -146,11 +147,16 @@ def leaderboard(
         Return only the top arms, which saves time with very many arms.
     seed
         Of the draws.
+    clusters
+        Whether the covariance counts votes of one rater as dependent (`duelist.model.clusters`).
     """
     _check_top(top)
     two_sided(level)
     return leaderboard_from_fit(
-        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed), level=level, top=top, seed=seed
+        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters),
+        level=level,
+        top=top,
+        seed=seed,
     )
 
 

@@ -108,10 +108,11 @@ def progress(
     delta: float = 0.05,
     ridge: float | str = 1.0,
     seed: int = 0,
+    clusters: bool = True,
 ) -> Progress:
     """Return the leader's probability of being best, and how many arms may still be better."""
     return progress_from_fit(
-        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed), delta=delta, seed=seed
+        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters), delta=delta, seed=seed
     )
 
 

@@ -13,6 +13,9 @@ criterion   the question, if a study has several; the first by default
 without     raters whose votes are excluded, besides those that the owner excluded
 everyone    True includes excluded raters as well
 retired     True ranks retired arms, too; otherwise their votes inform the fit, and they are not shown
+
+Intervals, ranks, probabilities of being best and stopping decisions count the votes of one rater, and those of systems on
+one prompt, as dependent; `clusters=False` takes all votes for independent.
 """
 
 from __future__ import annotations
@@ -70,8 +73,8 @@ class Selection(NamedTuple):
     contexts: list[str | None]
     excluded: frozenset[str]
     stamp: tuple[int, ...]
-    of_systems: bool = False
-    """Whether the arms are systems."""
+    of: str = "arm"
+    """What is compared: "arm" or "system"."""
 
 
 class CachedFit(NamedTuple):
@@ -106,7 +109,7 @@ class StudyAnalysis(ABC):
     ) -> analysis.Leaderboard:
         """Return arms by utility, with intervals, ranks and probabilities of being best; see `analysis.leaderboard`."""
         scope, options = split(context, options)
-        _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed")
+        _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed", "clusters")
         fit = self._fit(scope, options)
         return replace(analysis.leaderboard_from_fit(fit, top=top, **options), category=scope.category)
 
@@ -123,13 +126,13 @@ class StudyAnalysis(ABC):
         tolerance without a unit is in utility.
         """
         scope, options = split(context, options)
-        _check_options("recommend", analysis.recommendation_from_fit, options, "ridge", "seed")
+        _check_options("recommend", analysis.recommendation_from_fit, options, "ridge", "seed", "clusters")
         return analysis.recommendation_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
         """Return how close the study is to knowing its best arm; it is done when `recommend` is decided."""
         scope, options = split(context, options)
-        _check_options("progress", analysis.progress_from_fit, options, "ridge", "seed")
+        _check_options("progress", analysis.progress_from_fit, options, "ridge", "seed", "clusters")
         return analysis.progress_from_fit(self._fit(scope, options), delta=delta, **options)
 
     def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
@@ -146,7 +149,7 @@ class StudyAnalysis(ABC):
         `analysis.win_chances`.
         """
         scope, options = split(context, options)
-        _check_options("win_chances", analysis.win_chances_from_fit, options, "ridge")
+        _check_options("win_chances", analysis.win_chances_from_fit, options, "ridge", "clusters")
         return analysis.win_chances_from_fit(self._fit(scope, options), **options)
 
     def history(self, context: str | None = None, **options: Any) -> analysis.History:
@@ -155,7 +158,7 @@ class StudyAnalysis(ABC):
         _check_options("history", analysis.history, options)
         seen = self._select(scope)
         with self._cache.history(scope) as remembered:
-            options = {"remembered": remembered, "clustered": seen.of_systems, **options}
+            options = {"remembered": remembered, "of": seen.of, **options}
             return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
 
     def scorer(self, context: str | None = None, **options: Any) -> Scorer:
@@ -234,7 +237,7 @@ class StudyAnalysis(ABC):
     def _fit(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
         seen = self._select(scope)
-        given = {name: options.pop(name) for name in ("ridge",) if name in options}
+        given: dict[str, Any] = {name: options.pop(name) for name in ("ridge", "clusters") if name in options}
         key = (scope, repr(given), repr(options.get("seed")))
         before = self._cache.fit(key)
         if before is not None and before.stamp == seen.stamp:
@@ -242,7 +245,7 @@ class StudyAnalysis(ABC):
         if "seed" in options:
             given["seed"] = options["seed"]
         start = None if before is None else before.fit.whole
-        given |= {"among": seen.among, "start": start, "clustered": seen.of_systems}
+        given |= {"among": seen.among, "start": start, "of": seen.of}
         fit = analysis.fit_with_misfit_test(seen.log, seen.arms, seen.features, **given)
         self._cache.keep(key, CachedFit(seen.stamp, fit))
         return fit
@@ -304,9 +307,7 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOption
     return scope, {name: value for name, value in options.items() if name not in SelectionOptions._fields}
 
 
-_INSIDE: Final = frozenset(
-    ["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start", "clustered"]
-)
+_INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start", "of"])
 """Arguments that the study itself passes to analyses."""
 
 
@@ -390,7 +391,7 @@ def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
         features=None,
         among=None if len(active) == len(names) else [name for name in names if name in active],
         contexts=[None] * len(names),
-        of_systems=True,
+        of="system",
     )
 
 

@@ -10,7 +10,9 @@ from duelist.policies.goals import find_goal
 from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
 from duelist.study.analysis.study_analysis import StudyAnalysis, split
 
-_OPTIONS: Final = frozenset(["criterion", "everyone", "retired", "ridge", "seed", "without", "category", "by"])
+_OPTIONS: Final = frozenset(
+    ["clusters", "criterion", "everyone", "retired", "ridge", "seed", "without", "category", "by"]
+)
 """Selection options besides `context`."""
 
 

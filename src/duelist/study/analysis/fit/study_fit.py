@@ -15,12 +15,21 @@ from scipy.special import expit
 
 from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
+from duelist.model.clusters import with_clusters
 from duelist.model.misfit import MAX_TESTED_ARMS, MISFIT_LEVEL, PairVotes, misfit_p_value
 from duelist.model.posterior import Posterior
 from duelist.model.stopping import LinearPosterior
-from duelist.study.analysis.fit.clusters import clustered as with_clusters
 from duelist.study.analysis.fit.utilities import Features, WithArmEffects, fit_utilities
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
+from duelist.study.analysis.fit.votes import (
+    BOTH_BAD,
+    FIRST,
+    SECOND,
+    TIE,
+    VoteTable,
+    as_vote_table,
+    counted,
+    vote_counts,
+)
 from duelist.study.records import Vote
 
 Bools = NDArray[np.bool_]
@@ -122,21 +131,24 @@ def fit_votes(
     ridge: float | str = 1.0,
     seed: int = 0,
     start: Posterior | None = None,
-    clustered: bool = False,
+    clusters: bool = True,
+    of: str = "arm",
 ) -> StudyFit:
     """Fit a vote table; see `fit_utilities`.
 
-    With `clustered` the covariance counts votes of one rater, and votes on one prompt, as dependent.
+    The covariance counts votes of one rater, and those on systems on one prompt, as dependent
+    (`duelist.model.clusters`); `clusters=False` takes all votes for independent.
     """
     log = as_vote_table(votes, arms).on_arms
-    pairs = counted(log)
+    single = vote_counts(log, ("rater", "prompt") if of == "system" else ("rater",))
+    pairs = single.pooled()
     posterior = fit_utilities(pairs, features, ridge, seed, start)
-    if clustered:
-        posterior = with_clusters(posterior, log)
+    if clusters:
+        posterior = with_clusters(posterior, single)
     edges = coo_array((np.ones(len(pairs.items)), tuple(pairs.items.T)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
     found = np.asarray(group, np.int64)
-    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of="system" if clustered else "arm")
+    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of=of)
 
 
 def fit_with_misfit_test(

@@ -136,11 +136,18 @@ def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> Vot
 
 def counted(log: VoteTable, weights: Floats | None = None) -> Votes:
     """Count the votes that inform the fit, by pair and outcome; each counts 1, or its weight."""
+    return vote_counts(log, (), weights).pooled()
+
+
+def vote_counts(log: VoteTable, clusters: Sequence[str] = ("rater",), weights: Floats | None = None) -> Votes:
+    """Return the votes that inform the fit one by one, with the kinds of clusters they belong to."""
     chosen = np.flatnonzero(log.teaching)
     items = np.stack([log.first[chosen], log.second[chosen]], axis=1).astype(np.int64)
     outcome = log.outcome[chosen].astype(np.int64)
     mass = None if weights is None else weights[chosen]
-    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass)).pooled()
+    columns = {"rater": log.rater, "prompt": log.context}
+    found = {kind: columns[kind][chosen].astype(np.int64) for kind in clusters}
+    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), None, found)
 
 
 def wins(votes: Votes) -> Floats:
