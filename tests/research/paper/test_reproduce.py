@@ -25,7 +25,7 @@ def tiny(monkeypatch):
         "random θ*": problems.Family(Hypercube(dim=2), 60, 60, 2),
         "changing arms": problems.Family(RandomArms(dim=2, n_arms=4), 40, 20, 2),
     }
-    monkeypatch.setattr(figure_1a, "families", lambda: small)
+    monkeypatch.setattr(figure_1a, "families", lambda setting: small)
     monkeypatch.setattr(figure_1a, "PUBLISHED_SCALES", (1e-5, 1e-3))
     monkeypatch.setattr(figure_1a, "LAYERED_SCALES", (0.5, 1.0))
     monkeypatch.setattr(figure_1b, "PUBLISHED_RUNS", 2)
@@ -71,6 +71,50 @@ def test_everything_promised_is_written_and_the_same_twice(tiny, name, tmp_path)
     assert settings["command"] == f"duelist reproduce {name}"
     assert settings["versions"]["duelist"] == dl.__version__
     assert settings["wall time in seconds"] >= 0
+
+
+def test_figure_1a_can_be_played_with_one_thing_changed(monkeypatch, tmp_path):
+    monkeypatch.setattr(figure_1a, "PUBLISHED_SCALES", (1e-5,))
+    monkeypatch.setattr(figure_1a, "LAYERED_SCALES", (1.0,))
+    monkeypatch.setattr(figure_1a, "RUNS", 2)
+    monkeypatch.setattr(tuning, "SCALES", (1.0,))
+    monkeypatch.setattr(tuning, "RIDGES", (1.0,))
+    monkeypatch.setattr(tuning, "FIRST_RUNS", 2)
+    options = ["--dim", "2", "--link", "probit", "--horizon", "40", "--arms", "3"]
+    result = CliRunner().invoke(app, ["reproduce", "figure-1a", *options, "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    settings = json.loads((tmp_path / "figure-1a" / "settings.json").read_text())["settings"]
+    assert settings["command"] == f"duelist reproduce figure-1a {' '.join(options)}"
+    assert (settings["dim"], settings["link"], settings["horizon"], settings["arms"]) == (2, "probit", 40, 3)
+    report = (tmp_path / "report.html").read_text()
+    assert "4 corners of the hypercube in 2 dimensions, or 3 changing arms; probit link" in report
+    for table in (tmp_path / "figure-1a").glob("*.csv"):
+        played = [row["settings"] for row in csv.DictReader(table.read_text().splitlines())]
+        assert played and all("link='probit'" in settings for settings in played), table.name
+
+
+def test_a_changed_family_has_the_size_asked_for():
+    setting = problems.Figure1aSetting(dim=3, link="probit", horizon=400, arms=7)
+    cube, submitted, changing = problems.families(setting).values()
+    assert isinstance(changing.environment, RandomArms)
+    assert {f.link for f in (cube, submitted, changing)} == {"probit"}
+    assert (cube.environment.dim, submitted.environment.theta.shape, changing.environment.n_arms) == (3, (3,), 7)
+    assert (cube.horizon, changing.horizon, changing.tuning_horizon) == (400, 150, 75)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["figure-1b", "--dim", "3"], "--dim 3 is given with figure-1b."),
+        (["figure-1a", "--horizon", "0"], "horizon is 0."),
+        (["figure-1a", "--link", "cauchy"], "link is 'cauchy'."),
+        (["figure-1a", "--dim", "40"], "dim is 40,"),
+    ],
+)
+def test_a_change_that_cannot_be_played_is_an_error(arguments, message, tmp_path):
+    result = CliRunner().invoke(app, ["reproduce", *arguments, "--out", str(tmp_path)])
+    assert result.exit_code != 0
+    assert message in " ".join(result.output.split())
 
 
 def test_the_second_run_plays_nothing(tiny, tmp_path):

@@ -31,26 +31,31 @@ PACKAGES: Final = ("duelist", "numpy", "scipy", "matplotlib")
 
 
 def run_experiments(
-    experiments: Mapping[str, Experiment], folder: Path, progress: Progress | None = None, engine: Engine | None = None
+    experiments: Mapping[str, Experiment],
+    folder: Path,
+    progress: Progress | None = None,
+    engine: Engine | None = None,
+    options: str = "",
 ) -> list[Findings]:
     """Run experiments by name and write each into its own folder inside `folder`, which also caches their cells.
 
-    `engine` plays the cells and must be started already; the default is this process.
+    `engine` plays the cells and must be started already; the default is this process. `options` are those of the
+    command that repeats the run.
     """
     all_findings = []
     for name, run in experiments.items():
         lab = Lab(folder / "cache", progress, engine)
         started = time.perf_counter()
         outcome = run(lab)
-        outcome.settings |= _circumstances(name, time.perf_counter() - started, lab)
+        outcome.settings |= _circumstances(f"{name} {options}".strip(), time.perf_counter() - started, lab)
         write_outcome(folder / name, outcome)
         all_findings.append(outcome)
     return all_findings
 
 
-def _circumstances(name: str, seconds: float, lab: Lab) -> dict[str, Any]:
+def _circumstances(arguments: str, seconds: float, lab: Lab) -> dict[str, Any]:
     return {
-        "command": f"duelist reproduce {name}",
+        "command": f"duelist reproduce {arguments}",
         "wall time in seconds": round(seconds, 1),
         "cells played": lab.played,
         "cells read from the cache": lab.reused,

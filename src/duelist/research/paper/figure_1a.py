@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.figures import new_figure
@@ -18,8 +19,10 @@ from duelist.research.paper.problems import (
     FIGURE_SEED,
     LAYERED,
     PAPER_POLICIES,
+    PAPER_SETTING,
     RUNS,
     Family,
+    Figure1aSetting,
     as_published,
     families,
 )
@@ -33,11 +36,11 @@ PUBLISHED_SCALES: Final = tuple(1e-5 * 2.0**k for k in range(-2, 5))
 LAYERED_SCALES: Final = tuple(2.0**k for k in range(-4, 3))
 
 
-def run(lab: Lab) -> Findings:
+def run(lab: Lab, setting: Figure1aSetting = PAPER_SETTING) -> Findings:
     """Play three families of problems, two panels each."""
     outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     panels: dict[tuple[str, str], dict[str, Result]] = {}
-    for family, problem in families().items():
+    for family, problem in families(setting).items():
         environment, horizon = problem.environment, problem.horizon
         published = published_policies(lab, family, problem)
         tuned = tuned_policies(lab, family, problem)
@@ -51,8 +54,8 @@ def run(lab: Lab) -> Findings:
             outcome.add_table(table, title, COLUMNS, comparison_rows(results, settings))
             outcome.claims.append(_first_place(family, panel, horizon, results))
     outcome.claims.append(_edge_over_max_in_p(panels))
-    outcome.add_figure("regret", _draw(panels), PROSE("caption", runs=RUNS))
-    outcome.settings = {"figure seed": FIGURE_SEED, "tuning seed": TUNING_SEED, "runs": RUNS}
+    outcome.add_figure("regret", _draw(panels), PROSE("caption", runs=RUNS, cube=2**setting.dim, **asdict(setting)))
+    outcome.settings = {"figure seed": FIGURE_SEED, "tuning seed": TUNING_SEED, "runs": RUNS, **asdict(setting)}
     return outcome
 
 
@@ -67,20 +70,25 @@ def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, Nati
         trials = [{**rule, "scale": s} for rule in rules for s in scales]
         horizon, runs = problem.tuning_horizon, 2 * problem.tuning_runs
         cells = [
-            Cell(as_published(name, horizon, **t), problem.environment, horizon, runs, TUNING_SEED) for t in trials
+            Cell(as_published(name, horizon, link=problem.link, **t), problem.environment, horizon, runs, TUNING_SEED)
+            for t in trials
         ]
         means = [r.final.mean() for r in lab.run(f"scales of {name}: {family}", cells)]
         found[name] = trials[min(range(len(trials)), key=means.__getitem__)]
-    return {name: as_published(name, problem.horizon, **found[name]) for name in ALL_POLICIES}
+    return {name: as_published(name, problem.horizon, link=problem.link, **found[name]) for name in ALL_POLICIES}
 
 
 def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
     """Return every policy, tuned with the same budget."""
-    budget = {"horizon": problem.tuning_horizon, "first_runs": problem.tuning_runs}
+    budget: dict[str, Any] = {
+        "horizon": problem.tuning_horizon,
+        "first_runs": problem.tuning_runs,
+        "link": problem.link,
+    }
     tuned: dict[str, Tuned] = {
         name: tune(lab, name, [problem.environment], label=f"{name}, {family}", **budget) for name in ALL_POLICIES
     }
-    return {name: t.make(problem.horizon) for name, t in tuned.items()}
+    return {name: t.make(problem.horizon, link=problem.link) for name, t in tuned.items()}
 
 
 def _first_place(family: str, panel: str, horizon: int, results: Mapping[str, Result]) -> Claim:
@@ -115,7 +123,7 @@ def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) 
 
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
-    names = list(families())
+    names = list(dict.fromkeys(family for family, _ in panels))
     figure = new_figure(12, 7)
     axes = figure.subplots(2, len(names), squeeze=False)
     for row, panel in enumerate(("as published", "fairly tuned")):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from duelist.core.arrays import check_integer
 from duelist.policies import NativePolicy, builtin_policy
-from duelist.simulation.environments import Environment, Hypercube, RandomArms
+from duelist.simulation.environments import Hypercube, RandomArms
 
 DIM: Final = 5
 N_ARMS: Final = 32
@@ -22,35 +23,81 @@ PAPER_POLICIES: Final = ("VACDB", "MaxInP", "MaxPairUCB", "CoLSTIM")
 ALL_POLICIES: Final = (*PAPER_POLICIES, "StaD", "SupCoLSTIM")
 LAYERED: Final = ("VACDB", "StaD", "SupCoLSTIM")
 PAPER_RIDGE: Final = 0.001
+_SHORTEST_HORIZON: Final = 16
 
 
-def submission_theta() -> NDArray[np.float64]:
+def submission_theta(dim: int = DIM) -> NDArray[np.float64]:
     """Return theta* of the code submitted with the paper: one fixed random vector of unit length."""
-    theta = np.random.default_rng(23333).random(DIM)
+    theta = np.random.default_rng(23333).random(dim)
     return np.asarray(theta / np.linalg.norm(theta))
+
+
+@dataclass(frozen=True)
+class Figure1aSetting:
+    """What figure 1a is played with; the defaults are the paper's.
+
+    Parameters
+    ----------
+    dim
+        Number of features; the hypercube has 2^dim arms.
+    link
+        How votes are drawn, and what every policy assumes.
+    horizon
+        Rounds on the hypercube. Changing arms are played for 3/8 of them.
+    arms
+        Arms per round where they change.
+
+    >>> Figure1aSetting(dim=8, link="probit").options()
+    '--dim 8 --link probit'
+    """
+
+    dim: int = DIM
+    link: str = "logistic"
+    horizon: int = HORIZON
+    arms: int = N_ARMS
+
+    def __post_init__(self) -> None:
+        check_integer("horizon", self.horizon, _SHORTEST_HORIZON)
+
+    def options(self) -> str:
+        """Return the options of `duelist reproduce` that ask for this setting."""
+        given = ((f.name, getattr(self, f.name)) for f in fields(self) if getattr(self, f.name) != f.default)
+        return " ".join(f"--{name} {value}" for name, value in given)
+
+
+PAPER_SETTING: Final = Figure1aSetting()
 
 
 @dataclass(frozen=True)
 class Family:
     """A family of problems, with the size of the figure's runs and of tuning's first trials."""
 
-    environment: Environment
+    environment: Hypercube | RandomArms
     horizon: int
     tuning_horizon: int
     tuning_runs: int
 
+    @property
+    def link(self) -> str:
+        """Name of the link, which the policies know."""
+        return self.environment.link.name
 
-def families() -> dict[str, Family]:
+
+def families(setting: Figure1aSetting = PAPER_SETTING) -> dict[str, Family]:
     """Return the three families of problems of figure 1a.
 
     With changing arms every difference is new, and a round costs more the later it is; that family is played for
     fewer rounds, and tuned on fewer still.
     """
-    changing = RandomArms(dim=DIM, n_arms=N_ARMS, kind="sphere")
+    dim, link, horizon = setting.dim, setting.link, setting.horizon
+    cube = Hypercube(dim=dim, link=link)
+    submitted = Hypercube(dim=dim, link=link, theta=submission_theta(dim))
+    changing = RandomArms(dim=dim, n_arms=setting.arms, kind="sphere", link=link)
+    shorter = horizon * CHANGING_HORIZON // HORIZON
     return {
-        "random θ*": Family(Hypercube(dim=DIM), HORIZON, HORIZON, 32),
-        "the submission's θ*": Family(Hypercube(dim=DIM, theta=submission_theta()), HORIZON, HORIZON, 32),
-        "changing arms": Family(changing, CHANGING_HORIZON, CHANGING_HORIZON // 2, 12),
+        "random θ*": Family(cube, horizon, horizon, 32),
+        "the submission's θ*": Family(submitted, horizon, horizon, 32),
+        "changing arms": Family(changing, shorter, shorter // 2, 12),
     }
 
 
