@@ -204,7 +204,7 @@ def test_a_horizon_is_asked_for_in_the_words_of_a_study(name: str) -> None:
     given = (
         {"policy": name, "policy_settings": {"horizon": 500}},
         {"policy": f"{name}:horizon=500"},
-        {"policy": getattr(dl, name)(horizon=500)},
+        {"policy": getattr(dl.counting, name)(horizon=500)},
     )
     for settings in given:
         assert create_study("s", "memory", **settings).settings.policy_settings == {"horizon": 500}

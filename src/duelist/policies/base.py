@@ -79,8 +79,10 @@ class Policy(ABC):
     def describe(self, horizon: int | None = None) -> str:
         """Return the name and the settings that differ from their defaults and from a shared `horizon`."""
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
-        shared = {} if horizon is None else {"horizon": horizon}
-        changed = [f"{n}={v!r}" for n, v in self.params.items() if not _is_same(v, defaults[n]) and shared.get(n) != v]
+        usual = defaults if horizon is None else {**defaults, "horizon": horizon}
+        changed = [
+            f"{n}={v!r}" for n, v in self.params.items() if not (_is_same(v, defaults[n]) or _is_same(v, usual[n]))
+        ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     # -- for studies ---------------------------------------------------------------------
