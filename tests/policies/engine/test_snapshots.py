@@ -90,7 +90,9 @@ def test_snapshot_of_another_policy(snapshot, name):
 def test_unknown_policy(snapshot, name):
     changed = sealed(snapshot, policy=name)
     refused(changed, repr(name))
-    with pytest.raises(dl.InvalidSnapshot, match=r"Known are LocalPairUCB, |is not registered\. Call `restore`|'vacdb', not VACDB"):
+    with pytest.raises(
+        dl.InvalidSnapshot, match=r"Known are LocalPairUCB, |is not registered\. Call `restore`|'vacdb', not VACDB"
+    ):
         dl.restore_policy(changed)
 
 

@@ -90,7 +90,8 @@ def test_figure_1a_can_be_played_with_one_thing_changed(monkeypatch, tmp_path):
     assert "4 corners of the hypercube in 2 dimensions, or 3 changing arms; probit link" in report
     for table in (tmp_path / "figure-1a").glob("*.csv"):
         played = [row["settings"] for row in csv.DictReader(table.read_text().splitlines())]
-        assert played and all("link='probit'" in settings for settings in played), table.name
+        assert played
+        assert all("link='probit'" in settings for settings in played), table.name
 
 
 def test_a_changed_family_has_the_size_asked_for():
