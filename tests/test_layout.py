@@ -1,4 +1,4 @@
-"""The house: no module looks into the private modules of another room, and array types are defined once."""
+"""The layout: private modules stay in their folder, array types and class names are defined once, files are short."""
 
 import ast
 import re
@@ -38,3 +38,18 @@ def test_private_modules_are_used_in_their_own_room(path: Path) -> None:
 def test_array_types_are_defined_in_one_place() -> None:
     defined = [p for p in FILES if re.search(r"^(Floats|Ints) = NDArray", p.read_text(), flags=re.MULTILINE)]
     assert [p.relative_to(PACKAGE).as_posix() for p in defined if "reference" not in p.parts] == ["core/arrays.py"]
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    files_of: dict[str, list[str]] = {}
+    for path in FILES:
+        relative = path.relative_to(PACKAGE)
+        if relative.parts[0] != "reference":  # the references bear the names of what they check
+            for name in re.findall(r"^class (\w+)", path.read_text(), flags=re.MULTILINE):
+                files_of.setdefault(name, []).append(relative.as_posix())
+    assert {name: files for name, files in files_of.items() if len(files) > 1} == {}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_file_stays_under_500_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 500

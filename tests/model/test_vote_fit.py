@@ -15,7 +15,7 @@ from duelist.model.answers import (
     information,
 )
 from duelist.model.fit import fit_mle
-from duelist.model.rater import Rater
+from duelist.model.rater import RaterModel
 from duelist.model.utility import Utility, arm_effects, effects, feature_block, interaction
 from duelist.model.vote_fit import fit
 from duelist.model.votes import Votes, vote_rows
@@ -80,7 +80,7 @@ def test_side_and_covariates_are_those_of_the_twin(name):
     length = np.random.default_rng(3).normal(size=(len(items), 2))
     counts = np.eye(len(ANSWERS[name].outcomes))[outcomes]
     model = Utility(blocks(9)["arms"])
-    found = fit(Votes(9, items, counts, length), model, ANSWERS[name], Rater(side=True), covariate_precision=0.3)
+    found = fit(Votes(9, items, counts, length), model, ANSWERS[name], RaterModel(side=True), covariate_precision=0.3)
     design, x = np.eye(9), np.column_stack([np.ones(len(items)), length])
     twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes, x, 0.3)
     np.testing.assert_allclose(found.fitted.beta, twin.parameters[:9], atol=1e-8)
@@ -95,7 +95,7 @@ def test_a_side_and_a_style_are_found():
     items = np.stack([rng.permutation(12)[:2] for _ in range(n)])
     style = rng.normal(size=(n, 1))
     outcomes = draw_outcomes(PAIR, utilities[items], np.zeros(0), rng, 0.4 + 0.8 * style[:, 0])
-    found = fit(Votes(12, items, np.eye(2)[outcomes], style), Utility((arm_effects(12),)), PAIR, Rater(side=True))
+    found = fit(Votes(12, items, np.eye(2)[outcomes], style), Utility((arm_effects(12),)), PAIR, RaterModel(side=True))
     assert np.abs(found.fitted.covariates - [0.4, 0.8]).max() < 0.12
     assert np.abs(found.mean - (utilities - utilities.mean())).max() < 0.15
 

@@ -1,6 +1,6 @@
 """What raters say about the items that they are shown, as log-likelihoods of the items' utilities.
 
-In `Choice` a rater chooses one of several outcomes, outcome c with probability proportional to exp(score_c), where
+In `ChoiceModel` a rater chooses one of several outcomes, outcome c with probability proportional to exp(score_c), where
 
     score_c = A_c . u + a_c shift + B_c . parameters
 
@@ -69,7 +69,7 @@ class Answer(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class ChoiceModel:
     """A choice among outcomes with linear scores."""
 
     outcomes: tuple[str, ...]
@@ -172,10 +172,10 @@ def _gap(utilities: Floats, shift: Floats) -> Floats:
 
 _HALF: Final = [[0.5, -0.5], [-0.5, 0.5]]
 
-PAIR: Final = Choice(("first", "second"), np.array(_HALF), np.array([0.5, -0.5]))
+PAIR: Final = ChoiceModel(("first", "second"), np.array(_HALF), np.array([0.5, -0.5]))
 """A vote for one of two items (Bradley and Terry): the first wins with odds exp(u_1 - u_2)."""
 
-PAIR_WITH_TIES: Final = Choice(
+PAIR_WITH_TIES: Final = ChoiceModel(
     ("first", "second", "tie"),
     np.array([*_HALF, [0.0, 0.0]]),
     np.array([0.5, -0.5, 0.0]),
@@ -187,7 +187,7 @@ PAIR_WITH_TIES: Final = Choice(
 not ties, a difference d of two utilities means odds exp(d). The prior is half a tie and half a win between equal items,
 Jeffreys' prior for the share of ties among equals."""
 
-PAIR_WITH_LEVEL: Final = Choice(
+PAIR_WITH_LEVEL: Final = ChoiceModel(
     ("first", "second", "tie", "both bad", "both good"),
     np.array([*_HALF, [0.0, 0.0], [-0.5, -0.5], [0.5, 0.5]]),
     np.array([0.5, -0.5, 0.0, 0.0, 0.0]),

@@ -11,7 +11,7 @@ from duelist.model.votes import Votes
 
 
 @dataclass(frozen=True)
-class Rater:
+class RaterModel:
     """What votes say about their raters beside the utilities.
 
     `side` gives the item that is shown first an advantage, in log-odds, which is estimated and reported as the first

@@ -19,7 +19,7 @@ from duelist.core.errors import InvalidInput
 from duelist.model.answers import PAIR, Answer
 from duelist.model.loss import Derivatives, VoteLoss
 from duelist.model.posterior import Coefficients, Posterior, centred
-from duelist.model.rater import Rater
+from duelist.model.rater import RaterModel
 from duelist.model.ridge_selection import FixedPoint, em_precision
 from duelist.model.utility import Utility
 from duelist.model.votes import Votes
@@ -34,14 +34,14 @@ _ROUNDING: Final = 1e-12
 """Relative difference of two losses that counts as none; near the minimum a correct step may gain less than that."""
 _ROUNDS: Final = 50
 _SAME: Final = 1e-3
-_CROWD: Final = Rater()
+_CROWD: Final = RaterModel()
 
 
 def fit(
     votes: Votes,
     utility: Utility,
     answer: Answer = PAIR,
-    rater: Rater = _CROWD,
+    rater: RaterModel = _CROWD,
     *,
     covariate_precision: float = 1.0,
     start: Posterior | None = None,

@@ -53,7 +53,7 @@ LIMITS: Final = {
 """Limits by route; every other route takes `JSON`."""
 
 
-class RequestBody:
+class BodyStream:
     """The body of a request. A route allows it after it has authenticated the sender; until then it is not read."""
 
     def __init__(self, scope: MutableMapping[str, Any], receive: Callable[[], Awaitable[Message]]) -> None:
@@ -94,7 +94,7 @@ class RequestBody:
 
 def allow_body(request: Request, limit: BodyLimit, max_upload_bytes: int) -> None:
     """Let the body of a request be read."""
-    body: RequestBody = request.scope[_SCOPE_KEY]
+    body: BodyStream = request.scope[_SCOPE_KEY]
     body.allow(max_upload_bytes if limit.size is None else min(limit.size, max_upload_bytes), limit.seconds)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
-from duelist.server.bodies import RequestBody
+from duelist.server.bodies import BodyStream
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.monitoring.logs import log_event
@@ -57,7 +57,7 @@ class RequestMiddleware:
             return
         started_at = time.perf_counter()
         status, has_started = 500, False
-        body = RequestBody(scope, receive)
+        body = BodyStream(scope, receive)
 
         async def respond(message: Message) -> None:
             nonlocal status, has_started
@@ -123,7 +123,7 @@ class RequestMiddleware:
         )
 
 
-def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: RequestBody) -> list[tuple[bytes, bytes]]:
+def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: BodyStream) -> list[tuple[bytes, bytes]]:
     """Return the headers that every response has, without those that are given."""
     present = {name for name, _ in given}
     headers = [(name, value) for name, value in _HEADERS if name not in present]
