@@ -313,7 +313,7 @@ def test_the_shell_creates_a_study_in_one_command(tmp_path: Path) -> None:
             [*command, *more], env=environment, capture_output=True, text=True, check=False, timeout=120
         )
 
-    assert "Nothing was created" in run("--preview").stdout
+    assert "The study was not created" in run("--preview").stdout
     done = run("--goal", "best")
     assert (done.returncode, "3 items" in done.stdout) == (0, True), done.stderr
     assert [arm.id for arm in load_study("captions", environment["DUELIST_STORAGE"]).arms()] == ["eins", "zwei", "drei"]

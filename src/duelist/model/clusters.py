@@ -22,7 +22,6 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, Ints
@@ -47,6 +46,8 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
     both clusters count for both. Tastes attenuate utilities: those of the fit are the utilities of the crowd, by which
     an average vote is cast, not the mean of the raters' own.
     """
+    from scipy.optimize import nnls  # slow to import, and many processes need no intervals
+
     votes = replace(votes, counts=votes.counts[:, : len(posterior.answer.outcomes)])
     kinds = [kind for kind, clusters in votes.clusters.items() if len(np.unique(clusters[clusters >= 0])) > 1]
     if not kinds or posterior.fitted is None:
