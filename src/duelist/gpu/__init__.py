@@ -63,8 +63,8 @@ def best_pair(
     """Return argmax and maximum over pairs of (x + y) . theta + radius |x - y|_{precision^-1}: `duelist.best_pair`.
 
     An arm may be paired with itself; of equal values, the first pair in row order wins. `pruned` drops arms that
-    cannot be
-    in the best pair before the products; `matmul` is the arithmetic of the filter. Both affect time, not the result.
+    cannot be in the best pair before the products; `matmul` is the arithmetic of the filter. Both affect the time,
+    not the result.
 
     >>> best_pair([[0.0], [1.0], [3.0]], theta=[0.0], precision=[[4.0]], radius=1.0, device="cpu")
     Pair(first=0, second=2, value=1.5)

@@ -1,4 +1,4 @@
-"""What raters say about the items that they are shown, as log-likelihoods of the items' utilities.
+"""The models of a vote, with or without ties, as log-likelihoods of the utilities of the items shown.
 
 In `ChoiceModel` a rater chooses one of several outcomes, outcome c with probability proportional to exp(score_c), where
 

@@ -55,7 +55,7 @@ def serve(
     options
         Options of the server.
     host, port
-        The address to listen on. Other than loopback requires an admin token in the storage; port 0 is any free one.
+        The address to listen on. Any address but loopback requires an admin token in the storage. Port 0 picks a free port.
     log_level
         "debug", "info", "warning" or "error".
     proxies

@@ -15,7 +15,7 @@ LISTED = 1
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RMED1(CountingReference):
-    """Choose arms as often as they are likely to be the best, against the arm most likely to refute it."""
+    """Choose each arm as often as it is likely to be the best, against the arm most likely to prove it is not."""
 
     weight: float = 0.3
     power: float = 1.01

@@ -13,7 +13,7 @@ from duelist.simulation.environments.base import Environment, World, check_scale
 
 
 class FixedArms(Environment):
-    """Given arms, the same in every round.
+    """Arms that you give, the same in every round.
 
     Parameters
     ----------

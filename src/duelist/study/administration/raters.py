@@ -55,7 +55,7 @@ class RaterAdministration(StudyBase):
             return recorded or bool(tx.leases_of(name)) or tx.first_vote_of(name) is not None
 
     def describe_rater(self, name: str, /, **attributes: Any) -> Rater:
-        """Set attributes of a rater, such as `age=31`; None removes one, and those that are not given stay."""
+        """Set attributes of a rater, such as `age=31`; None removes one. Other attributes stay."""
         for attribute, value in attributes.items():
             check_json(f"Attribute {checked_text('attribute', attribute)}", value)
         with self._changing() as tx:

@@ -135,7 +135,7 @@ class RaterHistories:
 
 
 class SideBalance:
-    """How often each arm was shown, and how much more often on the left than on the right, over all duels."""
+    """Counts, over all duels, how often each arm was shown, and how much more often on the left than on the right."""
 
     def __init__(self) -> None:
         self._left_counts = NONE

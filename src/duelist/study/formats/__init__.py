@@ -99,7 +99,7 @@ def detect_format(path: str | Path) -> str:
 def default_format(path: str | Path) -> str:
     """Return the name of the format to write, by the name of the file.
 
-    Tables are csv, and .jsonl and names without a suffix are jsonl.
+    The names of tables give csv; .jsonl, or no suffix, gives jsonl.
     """
     file = Path(path)
     if is_table(file):

@@ -44,7 +44,7 @@ class FeatureKind:
 
     @property
     def is_installed(self) -> bool:
-        """Whether what it needs is installed."""
+        """Whether the package that computes these features is installed."""
         return self.module is None or importlib.util.find_spec(self.module) is not None
 
     @property

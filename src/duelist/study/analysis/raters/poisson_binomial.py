@@ -33,7 +33,7 @@ def tails(chances: Floats, successes: int) -> tuple[float, float]:
 
 
 class Sums(NamedTuple):
-    """For several sets of coins: expected number of heads, its variance, and the sum of third moments."""
+    """The expected number of heads, its variance and the sum of third moments, for each of several sets of coins."""
 
     mean: Floats
     variance: Floats

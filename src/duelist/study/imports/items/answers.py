@@ -54,7 +54,7 @@ def read_answers(sheet: Sheet, options: ItemOptions) -> AnswerSheet | None:
     """Return the file as answers of systems; None if it holds plain items.
 
     Options come first: the column `system` of a long file, or the columns `systems` of a wide one; None, or an empty
-    list, says that the file is no file of answers.
+    list, says that the file holds no answers.
     """
     given = dict(options.columns)
     if options.systems == () or ("system" in given and given["system"] is None):

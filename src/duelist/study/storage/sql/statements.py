@@ -149,7 +149,7 @@ SIDES_SINCE: Final = sa.select(duels.c.first_row, duels.c.second_row).where(
 
 
 def _waiting(*conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    """Select duels with free places that a rater has not voted on, among the first few: to look further takes ever longer."""
+    """Select duels with free places that a rater has not voted on; search only the first few, to bound the cost."""
     few = (
         sa.select(*_columns(duels))
         .where(duels.c.study_id == _study, duels.c.free > 0, *conditions)

@@ -1,7 +1,7 @@
-"""The tables, as the newest migration leaves them.
+"""The database tables, as the newest migration creates them.
 
 Times are whole microseconds since 1970 UTC: exact, ordered, and equal in every database. Counters are in the row of their
-study, which every writer locks first; so numbers are dense, and writers conflict nowhere else.
+study, which every writer locks first; so numbers have no gaps, and writers conflict nowhere else.
 """
 
 from __future__ import annotations
