@@ -12,6 +12,8 @@ SERVER_EXTRAS := client,server,text
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 # For tests outside the default run, whose folders the default options ignore.
 PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
+# Tests that measure something for docs/security-evidence.md keep it here.
+EVIDENCE := out/evidence
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -109,8 +111,9 @@ test-proxy: for-tests $(VENV)/.group-server postgres ## Test two server processe
 	scripts/install-nginx
 	$(PYTEST_OUTSIDE) tests/server/proxy
 
-test-api: for-tests $(VENV)/.group-server ## Test every endpoint with 60 generated requests each.
-	DUELIST_API_EXAMPLES=60 $(PYTEST_OUTSIDE) tests/server/test_openapi.py
+test-api: for-tests $(VENV)/.group-server ## Test every endpoint with 60 valid and 60 invalid generated requests. Options: REQUESTS=...
+	rm -f $(EVIDENCE)/test-api.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_API_EXAMPLES=$(or $(REQUESTS),60) $(PYTEST_OUTSIDE) tests/server/test_openapi.py
 
 test-pages: for-tests $(VENV)/.group-pages ## Test the pages in Chromium, accessibility included.
 	scripts/install-chromium
@@ -135,13 +138,16 @@ crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 proc
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
 crash-server: for-tests $(VENV)/.group-server postgres ## Kill a server under load 1,000 times on each database (1 hour). Options: KILLS=...
-	DUELIST_SERVER_KILLS=$(or $(KILLS),1000) $(PYTEST_OUTSIDE) tests/server/test_kills.py -v -rP
+	rm -f $(EVIDENCE)/crash-server.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_SERVER_KILLS=$(or $(KILLS),1000) $(PYTEST_OUTSIDE) tests/server/test_kills.py -v -rP
 
 power-cut: for-tests ## Cut the power of a simulated disk 2,000 times under SQLite (10 minutes). Options: CUTS=...
-	DUELIST_POWER_CUTS=$(or $(CUTS),2000) $(PYTEST) tests/study/storage/test_power_cut.py -v -rP
+	rm -f $(EVIDENCE)/power-cut.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_POWER_CUTS=$(or $(CUTS),2000) $(PYTEST) tests/study/storage/test_power_cut.py -v -rP
 
 failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times under a busy server (5 minutes). Options: RESTARTS=...
-	DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
+	rm -f $(EVIDENCE)/failover.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP

@@ -193,7 +193,28 @@ class Crowd:
             time.sleep(0.001)
 
 
-def kill(url: str, kills: int, seed: int = 0) -> str:
+@dataclass
+class KillReport:
+    """What happened to a server that was killed so many times."""
+
+    kills: int
+    acknowledged: int
+    votes: int
+    actions: dict[str, int]
+    """Acknowledged actions of owners, by kind."""
+    median_restart: float
+    longest_restart: float
+    """Seconds from a kill until the next server answers."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kills} kills, {self.acknowledged} votes acknowledged, {self.votes} in the log: none lost, none twice; "
+            f"owners' actions: {self.actions}; "
+            f"a restart took {self.median_restart:.2f} s, at most {self.longest_restart:.2f} s"
+        )
+
+
+def kill(url: str, kills: int, seed: int = 0) -> KillReport:
     """Kill a server under load at random moments, start another, continue; return a report."""
     luck = random.Random(seed)
     study = make(url, n_arms=200, dim=16)
@@ -217,10 +238,13 @@ def kill(url: str, kills: int, seed: int = 0) -> str:
     assert study.policy().snapshot() == rebuilt(study).snapshot(), "the policy is not its log"
     study.close()
     delete_study(study.name, url)
-    return (
-        f"{kills} kills, {len(crowd.raters.acknowledged)} votes acknowledged, {total} in the log: none lost, none twice; "
-        f"owners' actions: {dict(sorted(crowd.deeds().items()))}; "
-        f"a restart took {np.median(restarts.seconds):.2f} s, at most {max(restarts.seconds):.2f} s"
+    return KillReport(
+        kills,
+        len(crowd.raters.acknowledged),
+        total,
+        dict(sorted(crowd.deeds().items())),
+        float(np.median(restarts.seconds)),
+        max(restarts.seconds),
     )
 
 

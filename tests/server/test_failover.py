@@ -13,6 +13,7 @@ import httpx
 from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers import postgres
 from tests.helpers.busy_server import RATERS, Raters, check, make, rater_tokens
+from tests.helpers.evidence import record
 from tests.helpers.server import running
 
 RESTARTS = int(os.environ.get("DUELIST_FAILOVERS", "2"))
@@ -83,4 +84,12 @@ def test_a_restart_of_the_database_loses_nothing_and_raters_are_told_to_wait(tmp
     print(  # noqa: T201
         f"{RESTARTS} restarts, {len(raters.acknowledged)} votes acknowledged, {total} in the log, {raters.unavailable} times 503; "
         f"the first vote came {max(recoveries):.2f} s after the database at the latest"
+    )
+    record(
+        "failover",
+        restarts=RESTARTS,
+        acknowledged=len(raters.acknowledged),
+        votes=total,
+        unavailable=raters.unavailable,
+        longest_recovery=max(recoveries),
     )

@@ -24,6 +24,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from tests.helpers.evidence import record
 from tests.helpers.server import Running, running
 
 EXAMPLES = int(os.environ.get("DUELIST_API_EXAMPLES", "4"))
@@ -90,6 +91,7 @@ def test_every_response_is_documented(tried: Running) -> None:
     assert not found, "\n\n".join(found)
     assert len(operations) > 50
     assert calls > len(operations) * EXAMPLES
+    record("test-api", requests=calls, operations=len(operations))
 
 
 def test_authentication_and_errors_are_described(tried: Running) -> None:

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from duelist.core.errors import DuelistError
-from tests.helpers import power_cut
+from tests.helpers import evidence, power_cut
 
 CUTS = int(os.environ.get("DUELIST_POWER_CUTS", "15"))
 CUTS_PER_RECORD = 500
@@ -44,6 +44,13 @@ def test_power_cuts_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
         assert checkpoints > 0, "the write-ahead log was never copied into the database"
         print(  # noqa: T201
             f"{cuts} power cuts in {len(events)} calls, {paths.count('acknowledged')} acknowledgements, {checkpoints} checkpoints"
+        )
+        evidence.record(
+            "power-cut",
+            cuts=cuts,
+            calls=len(events),
+            acknowledged=paths.count("acknowledged"),
+            checkpoints=checkpoints,
         )
 
 

@@ -1,0 +1,39 @@
+"""Measurements of long tests, kept as lines of JSON for docs/security-evidence.md.
+
+A test calls `record` after all its checks have passed. Nothing is written unless $DUELIST_EVIDENCE names a folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = "DUELIST_EVIDENCE"
+ROOT: Final = Path(__file__).parents[2]
+
+
+def record(command: str, **measured: Any) -> None:
+    """Append one measurement of `make COMMAND`, with its commit and time."""
+    folder = os.environ.get(FOLDER)
+    if not folder:
+        return
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    line = {"commit": commit(), "at": datetime.now(UTC).isoformat(timespec="seconds"), **measured}
+    with (Path(folder) / f"{command}.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def commit() -> str:
+    """Return the commit of the code, marked where files have changed since."""
+    command = ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=-changed"]
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def read(folder: Path, command: str) -> list[dict[str, Any]]:
+    """Return the measurements of a command in the order in which they were made."""
+    path = folder / f"{command}.jsonl"
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
