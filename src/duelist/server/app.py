@@ -13,8 +13,9 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from duelist import __version__
 from duelist.core.errors import DuelistError
+from duelist.server.auth import is_rater
 from duelist.server.context import ServerContext
-from duelist.server.errors import RequestError, error_body, error_response, validation_error_from
+from duelist.server.errors import RequestError, error_body, error_response, rater_error, validation_error_from
 from duelist.server.middleware import RequestMiddleware
 from duelist.server.options import ServerOptions
 from duelist.server.routes import analysis, arms, files, raters, rating, service, session, studies, tokens
@@ -68,7 +69,8 @@ def _wants_page(request: Request) -> bool:
 def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(DuelistError)
     async def library_error(request: Request, error: DuelistError) -> JSONResponse:
-        status, body = error_response(error)
+        explain = rater_error if is_rater(request) else error_response
+        status, body = explain(error)
         return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)
 
     @app.exception_handler(RequestError)

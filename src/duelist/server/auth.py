@@ -18,7 +18,7 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.rate_limits import RateLimiter
-from duelist.server.routing import authenticated
+from duelist.server.routing import CALLER, authenticated
 from duelist.study.administration.tokens import Scope, Token
 
 OWNER_COOKIE: Final = "duelist_owner"
@@ -58,6 +58,12 @@ class Caller(NamedTuple):
     def is_privileged(self) -> bool:
         """Whether responses include arm ids and how a pair was chosen."""
         return self.token.scope is not Scope.RATER
+
+
+def is_rater(request: Request) -> bool:
+    """Return whether a rater sent the request, with a token that is for nothing else."""
+    caller: Caller | None = request.scope.get(CALLER)
+    return caller is not None and not caller.is_privileged
 
 
 def server_context(request: Request) -> ServerContext:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from starlette.exceptions import HTTPException
 
@@ -100,6 +100,42 @@ def error_response(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:
         return _STATUS_BY_CODE[error.code], error_body(error.code, error.message, error.hint, error.field)
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 422)
     return status, error_body(error.code, error.message, error.hint_from(HINTS), error.field)
+
+
+class _Sentences(NamedTuple):
+    """Message and hint of an error as raters see it, for one code: nothing about items, kinds of pairs, other raters or limits."""
+
+    message: str
+    hint: str
+
+
+_ASK_OWNER: Final = "Please contact the person who invited you."
+_CLOSED: Final = _Sentences("This study is not open.", "Try again later.")
+_BLOCKED: Final = _Sentences("This study is no longer open to you.", _ASK_OWNER)
+_NOT_YOURS: Final = _Sentences("This pair was not assigned to you.", "Ask for a pair.")
+_FOR_RATERS: Final = {
+    "study_not_open": _CLOSED,
+    "rater_blocked": _BLOCKED,
+    "limit_reached": _Sentences("No more votes are needed.", "You have finished. Thank you!"),
+    "no_pairs_left": _Sentences("You have compared every pair.", "You have finished. Thank you!"),
+    "nothing_to_ask": _Sentences("There is no pair to compare right now.", "Try again later."),
+    "vote_conflict": _NOT_YOURS,
+    "vote_conflict.contradiction": _Sentences(
+        "You have voted otherwise on this pair.", 'Send "revise": true to change the vote.'
+    ),
+    "vote_conflict.changes": _Sentences("You have changed this vote too often.", "It stays as it is."),
+    "vote_conflict.rater_blocked": _BLOCKED,
+    "vote_conflict.study_not_open": _CLOSED,
+    "unknown_duel": _NOT_YOURS,
+    "unknown_arm": _Sentences("There is no such file.", "Reload the page."),
+}
+
+
+def rater_error(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:
+    """Return status and body of an error for a rater."""
+    status, body = error_response(error)
+    found = _FOR_RATERS.get(error.code) or _FOR_RATERS.get(error.code.partition(".")[0])
+    return status, body if found is None else error_body(error.code, found.message, found.hint, error.field)
 
 
 def validation_error_from(details: Sequence[Any]) -> RequestError:

@@ -12,7 +12,7 @@ from duelist.server.bodies import JSON, LIMITS, JsonRequest, allow_body
 from duelist.server.errors import RequestError
 
 PREFIX: Final = "/api/v1"
-_CALLER: Final = "duelist_caller"
+CALLER: Final = "duelist_caller"
 
 
 class CheckedRoute(APIRoute):
@@ -28,7 +28,7 @@ class CheckedRoute(APIRoute):
 
         async def check_and_handle(request: Request) -> Response:
             for check in checks:
-                request.scope[_CALLER] = await check.authenticate(request)  # type: ignore[union-attr]
+                request.scope[CALLER] = await check.authenticate(request)  # type: ignore[union-attr]
             if names is not None:
                 _check_query(request, names)
             allow_body(request, limit, request.app.state.server.options.max_upload_bytes)
@@ -39,7 +39,7 @@ class CheckedRoute(APIRoute):
 
 def authenticated(request: Request) -> Any:
     """Return the caller that the route has found."""
-    return request.scope[_CALLER]
+    return request.scope[CALLER]
 
 
 def _query_names(dependant: Any) -> set[str] | None:

@@ -119,6 +119,11 @@ class StudySettings:
         return self.policy_settings.get("top")
 
     @property
+    def has_hidden_kinds(self) -> bool:
+        """Whether raters get gold, repeated or random pairs, which they must not recognize."""
+        return bool(self.gold and self.gold_share) or isinstance(self.repeat_pairs, float) or self.random_share > 0.0
+
+    @property
     def main_criterion(self) -> str | None:
         """The criterion that the policy learns: the first, or None if there is a single question."""
         return self.criteria[0] if self.criteria else None

@@ -69,7 +69,7 @@ def test_every_query_finds_its_rows_by_an_index(name: str) -> None:
     attribute, _, excluded = name.partition(" with ")
     statement = getattr(statements, attribute)
     if attribute == "TRAINING_VOTES_SINCE":
-        statement = statement["sqlite", bool(excluded)]
+        statement = statement["sqlite", bool(excluded), False]
     compiled = statement.compile(dialect=storage._engine.dialect)  # type: ignore[attr-defined]
     with storage._engine.connect() as connection:  # type: ignore[attr-defined]
         values = tuple(1 for _ in compiled.positiontup or ())

@@ -61,7 +61,9 @@ def _state(study: Study) -> Any:
 async def ask(
     study: schemas.StudyId, body: schemas.DuelRequest, caller: StudyRater, server: ServerDep
 ) -> schemas.DuelResponse:
-    """Return a duel: the same until it is voted on, released or expired."""
+    """Return a duel: the same until it is voted on, released or expired. Only an admin may choose what it is about."""
+    if not caller.is_privileged:
+        _reject_privileged(body, "candidates", "context")
     async with server.study(study) as opened:
         duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress)
         return schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
@@ -73,6 +75,8 @@ async def vote(
 ) -> dict[str, Any]:
     """Save a vote. It is durable on response; sending it again changes nothing."""
     rater = caller.rater(body.rater)
+    if not caller.is_privileged and body.source != "human":
+        _reject_privileged(body, "source")
     details: dict[str, Any] = {
         "revise": body.revise,
         "source": body.source,
@@ -88,11 +92,30 @@ async def vote(
             "outcome",
         )
     async with server.study(study) as opened:
+        if not caller.is_privileged:
+            _check_offered(opened.study, body)
         if body.outcomes is not None:
             votes = await opened.write(Study.tell_all, body.duel, body.outcomes, rater, **details)
         else:
             votes = [await opened.tell(body.duel, body.outcome or "", rater, criterion=body.criterion, **details)]
     return _votes(votes, caller)
+
+
+def _reject_privileged(body: schemas.RequestBody, *fields: str) -> None:
+    """Raise an error for a field with which a rater would choose pairs or pretend to be somebody else."""
+    field = next((name for name in fields if getattr(body, name) is not None), None)
+    if field is not None:
+        raise RequestError(403, "not_allowed", f"A rater's token cannot send {field}.", f"Leave out {field}.", field)
+
+
+def _check_offered(study: Study, body: schemas.VoteRequest) -> None:
+    """Raise an error for an outcome that the study does not offer its raters."""
+    offered = {Outcome.FIRST, Outcome.SECOND, *study.settings.answers}
+    given = [body.outcome] if body.outcomes is None else body.outcomes.values()
+    other = next((outcome for outcome in given if outcome not in offered), None)
+    if other is not None:
+        listed = ", ".join(outcome.value for outcome in Outcome if outcome in offered)
+        raise RequestError(422, "invalid_input", f"This study does not offer {other!r}.", f"Send {listed}.", "outcome")
 
 
 @router.post("/undo", response_model=schemas.VotesResponse)

@@ -18,6 +18,8 @@ from duelist.study.administration.tokens import Token
 MAX_ID: int = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
 Text = Annotated[str, Field(max_length=100_000, pattern=r"^[^\x00]*$")]
+MAX_REASON = 2000
+"""Characters of the reason for a vote."""
 DuelId = Annotated[int, Field(ge=1, le=MAX_ID, description="The id of a duel.")]
 StudyId = Annotated[int, Field(ge=1, le=MAX_ID)]
 OutcomeName = Literal["first", "second", "tie", "both_bad", "skip"]
@@ -128,7 +130,7 @@ class VoteRequest(RequestBody):
     outcomes: dict[Name, OutcomeName] | None = Field(None, description="An outcome for each criterion.", max_length=100)
     criterion: Name | None = None
     rater: Name | None = None
-    reason: Text | None = None
+    reason: str | None = Field(None, max_length=MAX_REASON, pattern=r"^[^\x00]*$")
     response_seconds: float | None = Field(None, ge=0, le=1e9)
     revise: bool = False
     source: Literal["human", "model", "import"] = "human"

@@ -5,10 +5,14 @@ the next `ask` notices, the duel waits for the next rater whom it suits.
 
 A rater does not see a pair again that they have voted on, unless the setting `repeat_pairs` allows it. In a new duel the arm that this
 rater has seen less often on the left is shown there; if that is equal, the arm that all raters have; if that is equal, a random one.
+
+Raters must not be able to tell gold, repeated, random and normal pairs apart. So a new lease costs the same whatever its pair is: where
+a study has such pairs, the policy chooses one even if another is asked.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -32,6 +36,8 @@ from duelist.study.storage import DuelRow, Transaction
 
 MAX_WAITING: Final = 256
 """Waiting duels that are considered for a rater."""
+_REHEARSAL: Final = 0x72656865
+"""Separates the random numbers of pairs that are not asked from all others."""
 
 
 class _Ask(NamedTuple):
@@ -69,6 +75,8 @@ def ask(tx: Transaction, cache: StudyCache, rater: str, request: AskRequest, now
     history = cache.histories.get(tx, cache.arms, rater)
     call = _Ask(tx, cache, rater, history, request, pending, now)
     waiting = None if gold is not None else _waiting_duel(call)
+    if gold is not None or waiting is not None:
+        _rehearse(call)
     if waiting is None:
         duel = _new_duel(call) if gold is None else gold
         tx.add_duels([duel])
@@ -78,6 +86,18 @@ def ask(tx: Transaction, cache: StudyCache, rater: str, request: AskRequest, now
     lease = new_lease(duel.number, rater, now, cache.settings)
     tx.put_lease(lease)
     return lease, duel
+
+
+def _rehearse(call: _Ask) -> None:
+    """Choose a pair and discard it, so that the time of a response does not tell gold and repeated pairs from others."""
+    if not call.cache.settings.has_hidden_kinds:
+        return
+    rng = np.random.default_rng((call.cache.settings.seed, call.tx.counters.n_duels, _REHEARSAL))
+    call.cache.replay.begin(call.tx, call.arms)
+    policy = call.cache.replay.refresh(call.tx, call.arms)
+    choose = _choose_systems if call.arms.has_systems else _choose_pair
+    with contextlib.suppress(NothingToAsk):
+        choose(call, policy, rng)
 
 
 def _waiting_duel(call: _Ask) -> DuelRow | None:
@@ -93,7 +113,12 @@ def _waiting_duel(call: _Ask) -> DuelRow | None:
         pair = pair_of(duel, arms)
         active = not any(arms.is_retired(number) for number in pair)
         free = pending.get(pair, duel.number) == duel.number and pair not in request.full_pairs
-        if active and free and code(*pair) not in answered and duel.number not in own and matches(duel, arms, request):
+        if not active or not free or duel.number in own or not matches(duel, arms, request):
+            continue
+        if duel.kind is DuelKind.REPEAT:  # it waits for the rater who has seen its pair, as other duels do
+            if call.tx.lease(duel.number, call.rater) is not None:
+                return duel
+        elif code(*pair) not in answered:
             return duel
     return None
 
@@ -107,6 +132,7 @@ def _new_duel(call: _Ask) -> DuelRow:
     policy = cache.replay.refresh(tx, arms)
     repeated = _repeated_pair(call, policy, rng)
     if repeated is not None:
+        _rehearse(call)
         kind, context, (numbers, chosen) = DuelKind.REPEAT, request.context, repeated
     elif arms.has_systems:
         kind, context, (numbers, chosen) = DuelKind.NORMAL, request.context, _choose_systems(call, policy, rng)

@@ -26,13 +26,13 @@ def gold_duel(
     settings, counters = cache.settings, tx.counters
     if not settings.gold or not settings.gold_share:
         return None
+    taken = {pair_of(duel, cache.arms) for _, duel in pending} | {
+        pair_of(duel, cache.arms) for duel in tx.duels_of(rater)
+    }  # read whether or not it is needed: the time that it takes must not tell gold pairs
     entropy = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode())
     rng = np.random.default_rng(entropy)
     if rng.random() >= settings.gold_share:
         return None
-    taken = {pair_of(duel, cache.arms) for _, duel in pending} | {
-        pair_of(duel, cache.arms) for duel in tx.duels_of(rater)
-    }
     duels = (_duel(tx, cache, pair, now, swapped=bool(rng.random() < 0.5)) for pair in settings.gold)
     left = [duel for duel in duels if pair_of(duel, cache.arms) not in taken and _may_be_asked(duel, cache, request)]
     if not left:

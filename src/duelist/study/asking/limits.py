@@ -1,6 +1,7 @@
 """The owner's limits on the number of votes: in total, per pair and per rater.
 
-Pending duels count as votes, so that raters who ask at the same time do not exceed a limit together.
+Pending duels count as votes, so that raters who ask at the same time do not exceed a limit together. Gold and repeated duels count in
+total and per rater like all others: a limit that passed them over would tell raters which they are.
 """
 
 from __future__ import annotations
@@ -25,19 +26,21 @@ def apply_limits(
     if total is None and per_rater is None and per_pair is None:
         return request
     counts.refresh(tx, settings, cache.arms)
-    coming = [(lease.rater, pair_of(duel, cache.arms)) for lease, duel in pending if duel.kind is DuelKind.NORMAL]
-    if total is not None and counts.total + len(coming) >= total:
-        raise _limit_reached("This study", counts.total, len(coming), total, "total", cache.name)
-    own = sum(name == rater for name, _ in coming)
+    if total is not None and counts.total + len(pending) >= total:
+        raise _limit_reached("This study", counts.total, len(pending), total, "total", cache.name)
+    own = sum(lease.rater == rater for lease, _ in pending)
     if per_rater is not None and counts.per_rater[rater] + own >= per_rater:
         votes = counts.per_rater[rater]
         raise _limit_reached(f"Rater {rater!r}", votes, own, per_rater, "per_rater", cache.name)
-    return request if per_pair is None else request._replace(full_pairs=_full_pairs(counts, coming, per_pair))
+    if per_pair is None:
+        return request
+    coming = [pair_of(duel, cache.arms) for _, duel in pending if duel.kind is DuelKind.NORMAL]
+    return request._replace(full_pairs=_full_pairs(counts, coming, per_pair))
 
 
-def _full_pairs(counts: VoteCounts, coming: list[tuple[str, Pair]], limit: int) -> frozenset[Pair]:
+def _full_pairs(counts: VoteCounts, coming: list[Pair], limit: int) -> frozenset[Pair]:
     """Return the pairs with enough votes, pending ones included."""
-    more = Counter(pair for _, pair in coming)
+    more = Counter(coming)
     return frozenset(
         [pair for pair, count in counts.per_pair.items() if count >= limit]
         + [pair for pair, count in more.items() if counts.per_pair[pair] + count >= limit]

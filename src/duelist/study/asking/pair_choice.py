@@ -61,7 +61,13 @@ class PairChooser(NamedTuple):
     def choose(self, random_share: float) -> ChosenPair:
         """Return a pair; with probability `random_share` uniformly random among the available ones."""
         if self.rng.random() < random_share:
-            return self._choose_at_random(random_share)
+            chosen = self._choose_at_random(random_share)
+            if random_share < 1.0:
+                self._choose_by_policy()  # not used: a random pair must take as long as another
+            return chosen
+        return self._choose_by_policy()
+
+    def _choose_by_policy(self) -> ChosenPair:
         seed = int(self.rng.integers(2**63))
         shortlist = self._shortlist()
         complete = len(shortlist) == len(self.candidates)

@@ -6,14 +6,14 @@ from collections import Counter
 
 from duelist.study.asking.pairs import Pair
 from duelist.study.items.catalog import ArmCatalog
-from duelist.study.records import StudySettings
+from duelist.study.records import DuelKind, StudySettings
 from duelist.study.storage import TrainingVote, Transaction
 
 
 class VoteCounts:
-    """Votes in total, per pair and per rater, up to a row of the log.
+    """Votes in total, per pair and per rater, up to a row of the log; those of excluded raters do not count.
 
-    Votes on gold and repeated duels, and those of excluded raters, do not count.
+    Gold and repeated duels count in total and per rater, so that nobody can tell them from others by the limits.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class VoteCounts:
             self._start(tx.counters.counting_revision)
         if tx.counters.n_votes == self._sequence:
             return
-        for vote in tx.training_votes_since(self._sequence):
+        for vote in tx.training_votes_since(self._sequence, every_kind=True):
             if vote.criterion in (None, settings.main_criterion):
                 self._count(vote, arms)
         self._sequence = tx.counters.n_votes
@@ -41,8 +41,9 @@ class VoteCounts:
     def _count(self, vote: TrainingVote, arms: ArmCatalog) -> None:
         counted_before = vote.sequence != vote.root and vote.root not in self._undone
         change = int(vote.outcome is not None) - int(counted_before)
-        first, second = arms.number_at(vote.first_row), arms.number_at(vote.second_row)
         self.total += change
-        self.per_pair[min(first, second), max(first, second)] += change
+        if vote.kind is DuelKind.NORMAL:
+            first, second = arms.number_at(vote.first_row), arms.number_at(vote.second_row)
+            self.per_pair[min(first, second), max(first, second)] += change
         self.per_rater[vote.rater] += change
         (self._undone.add if vote.outcome is None else self._undone.discard)(vote.root)

@@ -211,8 +211,10 @@ class Transaction(ABC):
         """Return a rater's rows of the log after that row, in order."""
 
     @abstractmethod
-    def training_votes_since(self, sequence: int, include_excluded: bool = False) -> list[TrainingVote]:
-        """Return votes on normal duels after that row, in order; without those of excluded raters, unless included."""
+    def training_votes_since(
+        self, sequence: int, include_excluded: bool = False, every_kind: bool = False
+    ) -> list[TrainingVote]:
+        """Return votes after that row, in order: those on normal duels of raters who are not excluded, or more."""
 
     def count_late_votes(self) -> int:
         """Count the rows of the log that came after their deadline."""

@@ -221,6 +221,7 @@ class TrainingVote(NamedTuple):
     share: float
     criterion: str | None = None
     rater: str | None = None
+    kind: DuelKind = DuelKind.NORMAL
 
 
 class VoteColumns(NamedTuple):

@@ -6,11 +6,18 @@ time that would be negative is left out.
 
 from __future__ import annotations
 
+from typing import Final
+
 from duelist.core.errors import InvalidInput, UnknownDuel, VoteConflict
 from duelist.study.asking.leases import end_expired_leases, is_valid, new_lease, pair_of
 from duelist.study.cache import StudyCache
 from duelist.study.records import Outcome, Source, StudySettings
 from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction, VoteRow
+
+MAX_CHANGES: Final = 50
+"""Rows of the log with which a rater may change or undo one vote: each stays in the log for ever."""
+MAX_PENDING: Final = 20
+"""Duels that may be pending with a rater after an undo; further ones are returned, so that nobody can hold them all."""
 
 
 def new_vote(
@@ -57,6 +64,7 @@ def tell(tx: Transaction, cache: StudyCache, vote: VoteRow, now: int, revise: bo
     refusal = cache.vote_refusal(rater)
     if refusal is not None:
         raise refusal
+    _check_changes(tx, last, rater)
     lease = _find_lease(tx, vote.duel, rater)
     sequence = tx.counters.n_votes + 1
     vote = vote._replace(
@@ -76,7 +84,10 @@ def tell(tx: Transaction, cache: StudyCache, vote: VoteRow, now: int, revise: bo
 def undo(
     tx: Transaction, cache: StudyCache, duel_id: int, rater: str, now: int, criterion: str | None = None
 ) -> tuple[VoteRow, DuelRow]:
-    """Undo a vote; the duel is pending with the rater again, unless its pair is pending with another one."""
+    """Undo a vote; the duel is pending with the rater again, unless its pair is pending with another one.
+
+    A rater who has many pending duels does not get it back either: it waits for the next one who asks.
+    """
     _check_criterion(criterion, cache.settings)
     duel = find_duel(tx, duel_id)
     last = tx.last_vote(duel_id, rater, criterion)
@@ -87,6 +98,7 @@ def undo(
     refusal = cache.vote_refusal(rater)
     if refusal is not None:
         raise refusal
+    _check_changes(tx, last, rater)
     lease = _find_lease(tx, duel_id, rater)
     vote = last._replace(
         sequence=tx.counters.n_votes + 1,
@@ -102,7 +114,8 @@ def undo(
         _append(tx, cache, vote)  # other criteria of this duel are still to be voted on
         return vote, duel
     pair = pair_of(duel, cache.arms)
-    if any(pair_of(other, cache.arms) == pair and other.number != duel_id for _, other in pending):
+    is_elsewhere = any(pair_of(other, cache.arms) == pair and other.number != duel_id for _, other in pending)
+    if is_elsewhere or sum(other.rater == rater for other, _ in pending) >= MAX_PENDING:
         tx.put_lease(lease._replace(state=LeaseState.RETURNED))
         tx.set_free(duel_id, duel.free + 1)
     else:
@@ -150,6 +163,17 @@ def _check_criterion(criterion: str | None, settings: StudySettings) -> None:
             f"criterion is {criterion!r}, which this study does not ask about.",
             f"Choose one of its criteria: {criteria}.",
             field="criterion",
+        )
+
+
+def _check_changes(tx: Transaction, last: VoteRow | None, rater: str) -> None:
+    """Raise if a vote was changed very often."""
+    if last is None or last.revises is None:
+        return
+    rows = (row for row in tx.votes_of(rater, last.root) if row.duel == last.duel and row.revises is not None)
+    if sum(1 for _ in rows) >= MAX_CHANGES:
+        raise VoteConflict(
+            f"{rater!r} has changed this vote {MAX_CHANGES} times.", "It stays as it is.", code="vote_conflict.changes"
         )
 
 

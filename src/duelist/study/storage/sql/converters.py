@@ -160,8 +160,10 @@ def rater_vote_from(row: Sequence[Any]) -> RaterVote:
 @corrupted_if_invalid
 def training_vote_from(row: Sequence[Any]) -> TrainingVote:
     """Return a vote as policies learn it."""
-    number, root, outcome, first_row, second_row, layer, share, criterion, rater = row
-    return TrainingVote(number, root, _outcome(outcome), first_row, second_row, layer, share, criterion or None, rater)
+    number, root, outcome, first_row, second_row, layer, share, criterion, rater, kind = row
+    return TrainingVote(
+        number, root, _outcome(outcome), first_row, second_row, layer, share, criterion or None, rater, DuelKind(kind)
+    )
 
 
 @corrupted_if_invalid

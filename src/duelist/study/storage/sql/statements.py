@@ -220,8 +220,8 @@ COUNT_LATE_VOTES: Final = sa.select(sa.func.count()).where(votes.c.study_id == _
 _EXCLUDED_RATERS: Final = sa.select(raters.c.name).where(raters.c.study_id == _study, raters.c.excluded == sa.true())
 
 
-def _training_votes(include_excluded: bool, look_up: bool) -> sa.Select[Any]:
-    """Select votes on normal duels, of all raters or of those who are not excluded.
+def _training_votes(include_excluded: bool, every_kind: bool, look_up: bool) -> sa.Select[Any]:
+    """Select votes on normal duels or on all, of all raters or of those who are not excluded.
 
     `look_up` makes the database find the duel of each vote by its number. PostgreSQL otherwise keeps a plan that it made when the tables
     were nearly empty, and scans all duels for each vote until its next ANALYZE.
@@ -240,24 +240,27 @@ def _training_votes(include_excluded: bool, look_up: bool) -> sa.Select[Any]:
         asked.c.share,
         votes.c.criterion,
         votes.c.rater,
+        asked.c.kind,
     )
     found = found.select_from(votes.join(asked, sa.true() if look_up else of_vote)).where(
         votes.c.study_id == _study,
         votes.c.sequence > _since,
         votes.c.sequence <= _until,
-        asked.c.kind == DuelKind.NORMAL.value,
     )
+    if not every_kind:
+        found = found.where(asked.c.kind == DuelKind.NORMAL.value)
     if not include_excluded:
         found = found.where(votes.c.rater.is_(None) | votes.c.rater.not_in(_EXCLUDED_RATERS))
     return found.order_by(votes.c.sequence)
 
 
 TRAINING_VOTES_SINCE: Final = {
-    (database, include_excluded): _training_votes(include_excluded, look_up=database == "postgresql")
+    (database, include_excluded, every_kind): _training_votes(include_excluded, every_kind, database == "postgresql")
     for database in ("sqlite", "postgresql")
     for include_excluded in (False, True)
+    for every_kind in (False, True)
 }
-"""By the name of the database, and by whether votes of excluded raters are included."""
+"""By the name of the database, and by whether votes of excluded raters and on gold and repeated duels are included."""
 
 # -- snapshots ---------------------------------------------------------------------------
 

@@ -312,8 +312,10 @@ class SqlTransaction(Transaction):
         found = self._rows(sql.VOTES_OF, rater_name=rater, since=sequence)
         return sorted((rater_vote_from(row) for row in found), key=lambda row: row.sequence)
 
-    def training_votes_since(self, sequence: int, include_excluded: bool = False) -> list[TrainingVote]:
-        statement = sql.TRAINING_VOTES_SINCE[self._connection.connection.dialect.name, include_excluded]
+    def training_votes_since(
+        self, sequence: int, include_excluded: bool = False, every_kind: bool = False
+    ) -> list[TrainingVote]:
+        statement = sql.TRAINING_VOTES_SINCE[self._connection.connection.dialect.name, include_excluded, every_kind]
         return [training_vote_from(row) for row in self._rows(statement, since=sequence, until=self._until)]
 
     def count_late_votes(self) -> int:

@@ -1,0 +1,118 @@
+"""Raters who want to choose pairs, hold them, flood the log, or know what they are not to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import httpx
+import pytest
+
+from duelist.study.voting.tell import MAX_CHANGES, MAX_PENDING
+from tests.helpers.server import Running
+from tests.server.conftest import checked, opened, refused, token_of
+
+
+@pytest.fixture
+def eve(server: Running, admin: httpx.Client, make: Callable[..., str]) -> Iterator[tuple[httpx.Client, str]]:
+    """A rater of a study with gold, repeated and random pairs and a limit."""
+    study = make(30, gold_share=0.4, random_share=0.3, repeat_pairs=0.2, answers=["tie"], max_votes_per_rater=14)
+    for k in range(0, 30, 2):
+        checked(admin.post(f"{study}/gold", json={"first": f"a{k}", "second": f"a{k + 1}", "outcome": "first"}))
+    with server.client(token_of(admin, study, "rater", rater="eve")) as client:
+        yield client, study
+
+
+@pytest.mark.parametrize("body", [{"candidates": ["a0", "a1"]}, {"candidates": ["nothing"]}, {"context": "x"}])
+def test_raters_choose_neither_items_nor_context(eve: tuple[httpx.Client, str], body: dict[str, object]) -> None:
+    client, study = eve
+    refused(client.post(f"{study}/ask", json=body), 403, "not_allowed")
+
+
+def test_a_vote_of_a_rater_is_human_and_among_the_answers_that_are_offered(eve: tuple[httpx.Client, str]) -> None:
+    client, study = eve
+    duel = checked(client.post(f"{study}/ask", json={}))["id"]
+    for source in ("import", "model"):
+        body = {"duel": duel, "outcome": "first", "source": source}
+        refused(client.post(f"{study}/votes", json=body), 403, "not_allowed")
+    for outcome in ("skip", "both_bad"):
+        refused(client.post(f"{study}/votes", json={"duel": duel, "outcome": outcome}), 422, "invalid_input")
+    reason = {"duel": duel, "outcome": "tie", "reason": "x" * 2001}
+    assert refused(client.post(f"{study}/votes", json=reason), 422, "invalid_input")["field"] == "reason"
+    checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "tie", "reason": "x" * 2000}))
+
+
+def test_a_vote_is_changed_only_so_often(eve: tuple[httpx.Client, str], storage: str) -> None:
+    client, study = eve
+    duel = checked(client.post(f"{study}/ask", json={}))["id"]
+    for k in range(MAX_CHANGES + 1):
+        body = {"duel": duel, "outcome": ("first", "second")[k % 2], "revise": True}
+        checked(client.post(f"{study}/votes", json=body))
+    for change in ({"outcome": "tie", "revise": True}, {"outcome": "second", "revise": True}):
+        refused(client.post(f"{study}/votes", json={"duel": duel, **change}), 409, "vote_conflict.changes")
+    refused(client.post(f"{study}/undo", json={"duel": duel}), 409, "vote_conflict.changes")
+    assert len(opened(storage, study).votes()) == MAX_CHANGES + 1
+
+
+def test_a_rater_cannot_hold_all_pairs(eve: tuple[httpx.Client, str], admin: httpx.Client, storage: str) -> None:
+    client, study = eve
+    checked(admin.patch(study, json={"settings": {"max_votes_per_rater": None}}))
+    voted: list[int] = []
+    for _ in range(MAX_PENDING + 8):
+        voted.append(checked(client.post(f"{study}/ask", json={}))["id"])
+        checked(client.post(f"{study}/votes", json={"duel": voted[-1], "outcome": "tie"}))
+    for duel in voted:
+        checked(client.post(f"{study}/undo", json={"duel": duel}))
+    assert len(opened(storage, study).pending()) == MAX_PENDING
+
+
+def test_the_limit_does_not_tell_gold_pairs(eve: tuple[httpx.Client, str], storage: str) -> None:
+    """It counted neither gold nor repeated pairs: 14 of 14 gold pairs were told apart by asking beside each."""
+    client, study = eve
+    for _ in range(14):
+        assert checked(client.get(f"{study}/me"))["votes"] < 14
+        duel = checked(client.post(f"{study}/ask", json={}))["id"]
+        checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+    error = refused(client.post(f"{study}/ask", json={}), 409, "limit_reached")
+    assert not any(character.isdigit() for character in error["message"] + error["hint"])
+    kinds = {vote.kind for vote in opened(storage, study).votes()}
+    assert len(kinds) > 1
+    assert checked(client.get(f"{study}/me"))["votes"] == 14
+
+
+def test_the_last_pair_before_the_limit_is_the_last_whatever_it_is(
+    server: Running, admin: httpx.Client, make: Callable[..., str], storage: str
+) -> None:
+    study = make(12, gold_share=0.5, max_votes_per_rater=1)
+    for k in range(0, 12, 2):
+        checked(admin.post(f"{study}/gold", json={"first": f"a{k}", "second": f"a{k + 1}", "outcome": "first"}))
+    for k in range(12):
+        with server.client(token_of(admin, study, "rater", rater=f"rater {k}")) as client:
+            duel = checked(client.post(f"{study}/ask", json={}))["id"]
+            refused(client.post(f"{study}/ask", json={"in_progress": [duel]}), 409, "limit_reached")
+            checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+            refused(client.post(f"{study}/ask", json={}), 409, "limit_reached")
+    assert len({vote.kind for vote in opened(storage, study).votes()}) == 2
+
+
+def test_a_released_pair_comes_back_whatever_it_is(eve: tuple[httpx.Client, str], admin: httpx.Client) -> None:
+    """If only normal pairs came back, releasing a pair would tell its kind."""
+    client, study = eve
+    checked(admin.patch(study, json={"settings": {"max_votes_per_rater": None, "gold_share": 0.0}}))
+    for _ in range(40):
+        first = checked(client.post(f"{study}/ask", json={}))
+        checked(client.post(f"{study}/release", json={"duel": first["id"]}), 204)
+        again = checked(client.post(f"{study}/ask", json={}))
+        assert again["id"] == first["id"]
+        checked(client.post(f"{study}/votes", json={"duel": again["id"], "outcome": "first"}))
+    kinds = {vote["kind"] for vote in checked(admin.get(f"{study}/log"))["votes"]}
+    assert kinds == {"normal", "repeat"}
+
+
+def test_errors_tell_raters_neither_numbers_nor_names(eve: tuple[httpx.Client, str], admin: httpx.Client) -> None:
+    client, study = eve
+    other = checked(admin.post(f"{study}/ask", json={"rater": "ben"}))["id"]
+    texts = [client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}) for duel in (other, 2**40)]
+    assert len({answer.json()["error"]["message"] for answer in texts}) == 1
+    checked(admin.patch(study, json={"name": "Which is sold by Acme?", "state": "paused"}))
+    error = refused(client.post(f"{study}/ask", json={}), 409, "study_not_open")
+    assert "Acme" not in error["message"]
