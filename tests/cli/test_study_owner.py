@@ -63,7 +63,7 @@ def test_raters(study):  # noqa: F811
 
 def test_gold_and_why(study):  # noqa: F811
     study("study", "change", "captions", "gold_share=1")
-    assert study("study", "gold", "captions", "a0", "a1", "second") == "a0 against a1: second\n"
+    assert study("study", "gold", "captions", "a0", "a1", "second") == "a0 “text 0” against a1 “text 1”: second\n"
     duel = vote(study)
     assert duel["kind"] == "gold"
     assert "It is a gold pair" in study("study", "explain", "captions", duel["id"])

@@ -109,3 +109,17 @@ def test_of_arms_that_are_no_table_there_is_nothing_to_note(admin: httpx.Client,
     assert checked(admin.post(f"{study}/arms", content=lines, headers=kind)) == {"added": 2, "existing": 0, "notes": []}
     body = {"arms": [{"id": "a"}]}
     assert checked(admin.post(f"{study}/arms", json=body)) == {"added": 0, "existing": 1, "notes": []}
+
+
+def test_labels_show_texts_and_pictures(admin: httpx.Client, make: Callable[..., str]) -> None:
+    study = make(1)
+    arms = [{"id": "photo", "payload": {"image": "deep/dog.png", "alt": "A dog"}}, {"id": "bare"}]
+    checked(admin.post(f"{study}/arms", json={"arms": arms}))
+    number = study.rsplit("/", 1)[1]
+    assert checked(admin.get(f"{study}/arms/labels"))["labels"] == {
+        "a0": ["a0 “text 0”", None],
+        "photo": ["photo “A dog”", f"/api/v1/studies/{number}/media/deep/dog.png"],
+        "bare": ["bare", None],
+    }
+    decision = checked(admin.get(f"{study}/recommend", params={"labels": True}))
+    assert decision["best"] == "a0 “text 0”"

@@ -27,7 +27,8 @@ LOOKING = {
     ("GET", S),
     *(("GET", f"{S}/{what}") for what in (
         "leaderboard", "can-stop", "recommend", "progress", "win-matrix", "win-chances", "history", "calibration", "regret",
-        "raters", "queue", "log", "duels/{duel}/explanation", "contexts", "export/{form}", "arms", "gold", "events",
+        "raters", "queue", "log", "duels/{duel}/explanation", "contexts", "export/{form}", "arms", "arms/labels", "gold",
+        "events",
     )),
 }  # fmt: skip
 OWNING = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -44,6 +45,19 @@ def format_count(n: int, noun: str) -> str:
     ('1 vote', '2,000 votes')
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def shortened(text: str, most: int) -> str:
+    """Shorten a text in the middle, since ids often differ at their ends, and put it on one line.
+
+    >>> shortened("a rather long name", 9)
+    'a ra…name'
+    """
+    line = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs") else c for c in text)
+    if len(line) <= most:
+        return line
+    tail = (most - 1) // 2
+    return f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
 
 
 class TableContent(NamedTuple):

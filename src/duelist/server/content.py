@@ -72,7 +72,7 @@ class ContentRenderer:
     def render(self, payload: Any) -> list[Block]:
         """Return the blocks of a payload."""
         if isinstance(payload, str):
-            source = self._source(payload)
+            source = self.address_of(payload)
             return [self._file(payload, source, "")] if source else [_text(self._show_as, payload)]
         if isinstance(payload, list):
             if payload and all(_is_message(each) for each in payload):
@@ -92,7 +92,7 @@ class ContentRenderer:
         alt = next((payload[name] for name in ("alt", "caption") if isinstance(payload.get(name), str)), "")
         for name, value in payload.items():
             if name in _FILES and isinstance(value, str):
-                source = self._source(value)
+                source = self.address_of(value)
                 blocks.append(_external_link(value) if source is None else self._file(value, source, alt, name))
             elif name in _TEXTS and isinstance(value, str):
                 language = payload.get("language")
@@ -105,7 +105,7 @@ class ContentRenderer:
             return [{"type": "message", "role": role, "text": content}]
         return [{"type": "message", "role": role, "text": ""}, *self.render(content)]
 
-    def _source(self, name: str) -> str | None:
+    def address_of(self, name: str) -> str | None:
         """Return the URL of a media file, or None if this server has no such file."""
         if len(name) > _MAX_NAME_LENGTH or media_type(name) is None or "\n" in name:
             return None

@@ -220,9 +220,12 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
         with self._reading() as tx:
             return copy.deepcopy(self._read_cache.replay.refresh(tx, self._read_cache.arms))
 
-    def explain(self, duel: StudyDuel | int) -> Explanation:
-        """Explain a duel: who chose it, and what the policy estimates now of its arms and the other candidates."""
+    def explain(self, duel: StudyDuel | int, labels: bool = False) -> Explanation:
+        """Explain a duel: who chose it, and what the policy estimates now of its arms and the other candidates.
+
+        With `labels`, arms are named by their id and the beginning of their text.
+        """
         duel_id = checked_duel_id(duel)
         with self._reading() as tx:
             cache = self._read_cache
-            return explain(find_duel(tx, duel_id), cache.arms, cache.replay.refresh(tx, cache.arms))
+            return explain(find_duel(tx, duel_id), cache.arms, cache.replay.refresh(tx, cache.arms), labels)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
+from duelist.study.items.labels import label_of
 from tests.server.pages.conftest import Tabs
 from tests.server.pages.live_server import Server
 from tests.server.pages.screenshots import TABS
@@ -50,7 +51,7 @@ def test_leaderboard(server: Server, tabs: Tabs, study_with_votes: tuple[str, in
     name, study = study_with_votes
     page = tabs.open_as_owner(f"/study/{study}#results")
     shown = rows(page, "Leaderboard")
-    board = server.load_study(name).leaderboard()
+    board = server.load_study(name).leaderboard(labels=True)
     assert [row[1] for row in shown] == [each.arm for each in board.standings]
     for row, each in zip(shown, board.standings, strict=True):
         utility, low, high = (number(text) for text in re.findall(r"[+−][\d.]+", row[2]))
@@ -66,7 +67,7 @@ def test_leaderboard(server: Server, tabs: Tabs, study_with_votes: tuple[str, in
 def test_stopping_decision(server: Server, tabs: Tabs, study_with_votes: tuple[str, int]) -> None:
     name, study = study_with_votes
     page = tabs.open_as_owner(f"/study/{study}#results")
-    expected = server.load_study(name).can_stop()
+    expected = server.load_study(name).can_stop(labels=True)
     decision = page.locator(".decision")
     expect(decision).to_contain_text("You can stop" if expected.done else "Keep going")
     expect(decision).to_contain_text(expected.statement)
@@ -81,8 +82,8 @@ def test_win_matrix_by_keyboard(server: Server, tabs: Tabs, study_with_votes: tu
     page = tabs.open_as_owner(f"/study/{study}#pairs")
     matrix = page.get_by_role("application")
     matrix.focus()
-    order = [each.arm for each in server.load_study(name).leaderboard().standings]
-    wins = server.load_study(name).win_matrix()
+    order = [each.arm for each in server.load_study(name).leaderboard(labels=True).standings]
+    wins = server.load_study(name).win_matrix(labels=True)
     place = {arm: k for k, arm in enumerate(wins.arms)}
     page.keyboard.press("ArrowLeft")  # from the first pair to the diagonal
     for column in range(1, len(order)):
@@ -142,7 +143,8 @@ def test_vote_log_and_its_filters(server: Server, tabs: Tabs, study_with_votes: 
     name, study = study_with_votes
     page = tabs.open_as_owner(f"/study/{study}#votes")
     log = server.load_study(name).votes()
-    newest = [(str(vote.sequence), vote.rater, vote.first, vote.second) for vote in reversed(log)]
+    label = {arm.id: label_of(arm) for arm in server.load_study(name).arms()}
+    newest = [(str(vote.sequence), vote.rater, label[vote.first], label[vote.second]) for vote in reversed(log)]
     assert [tuple(row[:4]) for row in rows(page, f"{len(log)} entries, newest first")] == newest[:50]
     page.get_by_role("combobox", name="Vote").select_option("tie")
     matches = f"Matches among {len(log)} entries, newest first"
@@ -160,7 +162,7 @@ def test_why_this_pair(server: Server, tabs: Tabs, study_with_votes: tuple[str, 
     name, study = study_with_votes
     page = tabs.open_as_owner(f"/study/{study}#votes")
     page.get_by_role("button", name="Why pair 3?").first.click()
-    why = server.load_study(name).explain(3)
+    why = server.load_study(name).explain(3, labels=True)
     shown = rows(page, f"Best of {why.n_candidates} candidates by the estimates of the policy")
     assert [row[0] for row in shown] == [each.arm for each in why.candidates]
     np.testing.assert_allclose(

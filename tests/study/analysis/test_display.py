@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from duelist.core.errors import InvalidInput, MissingExtra
+from duelist.core.tables import shortened
 from duelist.study import create_study
 from duelist.study.analysis import (
     calibration,
@@ -27,7 +28,7 @@ from duelist.study.analysis import (
     win_chances,
     win_matrix,
 )
-from duelist.study.analysis.plots.labels import Lettering, shortened
+from duelist.study.analysis.plots.lettering import Lettering
 from duelist.study.records import ChosenBy
 from tests.helpers.model_votes import davidson_votes, names
 
@@ -156,7 +157,7 @@ def test_pictures_survive_any_names_and_many_arms(arms, votes, tmp_path):
             assert max(figure.get_size_inches()) < 20
     shown = [label.get_text() for label in pictures["board"].axes[0].get_yticklabels()]
     assert len(shown) == min(len(arms), 40)
-    assert max(map(len, shown)) <= 32
+    assert max(map(len, shown)) <= 40
     assert len(pictures["matrix"].axes[0].get_yticklabels()) <= 80
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from duelist.study import StudyProtocol
+    from duelist.study import Arm, StudyProtocol
 
 Name = Annotated[str, typer.Argument(help="Name of the study.", show_default=False)]
 StorageUrl = Annotated[
@@ -67,3 +68,10 @@ def _json_or_text(value: str) -> Any:
         return json.loads(value)
     except ValueError:
         return value
+
+
+def labels_of(arms: Iterable[Arm]) -> dict[str, str]:
+    """Return the label of each item, by id."""
+    from duelist.study.items.labels import label_of
+
+    return {arm.id: label_of(arm) for arm in arms}

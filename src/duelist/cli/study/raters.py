@@ -9,7 +9,7 @@ import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import STORAGE
-from duelist.cli.study.options import Name, StorageUrl, load_study, parse_json_pairs
+from duelist.cli.study.options import Name, StorageUrl, labels_of, load_study, parse_json_pairs
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_count
 
@@ -97,5 +97,7 @@ def gold(
             study.remove_gold(*given)
         elif given:
             study.add_gold(*given)
-        for each in study.gold():
-            say(f"{each.first} against {each.second}: {each.outcome}")
+        gold_pairs = study.gold()
+        names = labels_of(study.arms()) if gold_pairs else {}
+        for each in gold_pairs:
+            say(f"{names[each.first]} against {names[each.second]}: {each.outcome}")

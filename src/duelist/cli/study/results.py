@@ -34,8 +34,8 @@ def status(name: Name, storage: StorageUrl = STORAGE, context: Context = None) -
         )
         say(format_count(len(study.pending()), "pending pair"))
         if len(study) and len(arms) > 1:
-            say(study.progress(context))
-            say(study.recommend(context))
+            say(study.progress(context, labels=True))
+            say(study.recommend(context, labels=True))
             say(study.raters())
 
 
@@ -52,10 +52,11 @@ def leaderboard(
     """Show items, or systems, by utility, with intervals, ranks and probabilities of being the best."""
     with report_errors():
         selected = {key: value for key, value in (("category", category), ("by", by)) if value is not None}
-        board = load_study(name, storage).leaderboard(context, top=top, **selected)
+        study = load_study(name, storage)
+        board = study.leaderboard(context, top=top, labels=True, **selected)
         if plot is not None:
             _draw(board, plot)
-        say(json.dumps(asdict(board)) if as_json else board)
+        say(json.dumps(asdict(study.leaderboard(context, top=top, **selected))) if as_json else board)
 
 
 def can_stop(
@@ -75,7 +76,7 @@ def can_stop(
     """Decide whether there are enough votes for the study's goal; exit with status 0 if so, else 1."""
     with report_errors():
         found = load_study(name, storage).can_stop(
-            context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit
+            context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit, labels=True
         )
         say(found)
     if not found.done:
@@ -151,7 +152,7 @@ def _draw(board: Leaderboard, path: Path) -> None:
 
 def _say(name: str, storage: str, analysis: str, context: str | None, without: list[str] | None) -> None:
     with report_errors():
-        say(getattr(load_study(name, storage), analysis)(context, **_selection(without)))
+        say(getattr(load_study(name, storage), analysis)(context, labels=True, **_selection(without)))
 
 
 def _selection(without: list[str] | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import OUTCOMES, SOURCE, SOURCES, STORAGE
-from duelist.cli.study.options import AsJson, Context, Criterion, Name, Pair, Rater, StorageUrl, load_study
+from duelist.cli.study.options import AsJson, Context, Criterion, Name, Pair, Rater, StorageUrl, labels_of, load_study
 
 if TYPE_CHECKING:
     from duelist.study import Arm, StudyDuel
@@ -42,11 +42,13 @@ def tell(
 ) -> None:
     """Record a rater's vote. Repeating the same vote changes nothing."""
     with report_errors():
-        vote = load_study(name, storage).tell(
-            pair, outcome, rater=rater, revise=revise, source=source, reason=reason, criterion=criterion
-        )
+        study = load_study(name, storage)
+        vote = study.tell(pair, outcome, rater=rater, revise=revise, source=source, reason=reason, criterion=criterion)
         late = ", after its deadline" if vote.late else ""
-        say(f"vote {vote.sequence} on pair {vote.duel_id} ({vote.first} against {vote.second}): {vote.outcome}{late}")
+        names = labels_of(study.arms())
+        say(
+            f"vote {vote.sequence} on pair {vote.duel_id} ({names[vote.first]} against {names[vote.second]}): {vote.outcome}{late}"
+        )
 
 
 def undo(
@@ -65,7 +67,7 @@ def undo(
 def explain(name: Name, pair: Pair, storage: StorageUrl = STORAGE) -> None:
     """Explain why a pair was chosen, and how the policy rates the alternatives."""
     with report_errors():
-        say(load_study(name, storage).explain(pair))
+        say(load_study(name, storage).explain(pair, labels=True))
 
 
 def _to_json(duel: StudyDuel) -> dict[str, Any]:

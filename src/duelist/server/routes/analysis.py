@@ -35,6 +35,7 @@ Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many 
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
 Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="Precision of the prior.")]
 Name = Annotated[schemas.Name | None, Query()]
+Labels = Annotated[bool, Query(description="Name arms by their id and the beginning of their text.")]
 _MAX_ID = schemas.MAX_ID
 
 
@@ -49,6 +50,7 @@ def _vote_filter(
         Literal["system", "item"] | None,
         Query(description="What is analysed: systems, by default where arms have systems, or single items."),
     ] = None,
+    labels: Labels = False,
 ) -> dict[str, Any]:
     given = {
         "context": context,
@@ -58,6 +60,7 @@ def _vote_filter(
         "retired": retired,
         "category": category,
         "by": by,
+        "labels": labels,
     }
     return {name: value for name, value in given.items() if value not in (None, False)}
 
@@ -258,9 +261,10 @@ async def explanation(
     server: ServerDep,
     caller: StudyReader,
     if_none_match: IfNoneMatch = None,
+    labels: Labels = False,
 ) -> Response:
     """Explain why a pair was asked."""
-    return await _run_query(server, study, "explanation", {"duel": duel}, if_none_match)
+    return await _run_query(server, study, "explanation", {"duel": duel, "labels": labels}, if_none_match)
 
 
 @router.get("/contexts", responses=_responses(ContextsResponse))

@@ -12,6 +12,7 @@ from duelist.server.bodies import MAX_JSON_ARMS, UPLOAD, BodyLimit, allow_body
 from duelist.server.errors import RequestError
 from duelist.server.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
+from duelist.server.schemas.analysis import LabelsResponse
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
 from duelist.server.uploads import uploaded_file
 from duelist.server.worker.arms import add_arms_to, read_as
@@ -43,6 +44,17 @@ async def arms(
     )
     shown = [{**arm, "content": show.render_arm(arm["payload"], arm["id"])} for arm in found["arms"]]
     return {"arms": shown, "next": found["next"], "total": found["total"]}
+
+
+@router.get("/arms/labels")
+async def labels(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> LabelsResponse:
+    """Return what names each arm to people: its id with the beginning of its text, and the address of its picture."""
+    async with server.study(study) as opened:
+        show = server.renderer(opened.study)
+    found = await server.worker.run_task("labels", study, {})
+    return LabelsResponse(
+        labels={arm: (label, picture and show.address_of(picture)) for arm, (label, picture) in found["labels"].items()}
+    )
 
 
 @router.post(

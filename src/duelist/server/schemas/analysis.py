@@ -119,6 +119,12 @@ class ContextsResponse(ResponseBody):
     contexts: list[ContextSchema]
 
 
+class LabelsResponse(ResponseBody):
+    """What names arms to people, by id: the label, and the address of the arm's picture, if it has one."""
+
+    labels: dict[str, tuple[str, str | None]]
+
+
 class PreviewColumnSchema(ResponseBody):
     """A column of a file."""
 

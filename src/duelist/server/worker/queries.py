@@ -11,11 +11,14 @@ import numpy as np
 from duelist.core.errors import DisconnectedArms
 from duelist.core.serialization import to_plain
 from duelist.study import Study
+from duelist.study.items.labels import label_of, picture_of
 
 Arguments = dict[str, Any]
 Query = Callable[[Study, Arguments], Any]
 
 _HISTORY_TOP: Final = 8
+_MAX_LABELS: Final = 20_000
+"""Arms with labels on pages; more would take megabytes."""
 
 
 def run_query(study: Study, name: str, arguments: Arguments) -> Any:
@@ -126,7 +129,7 @@ def _log(study: Study, arguments: Arguments) -> Any:
 
 
 def _explanation(study: Study, arguments: Arguments) -> Any:
-    found = study.explain(arguments["duel"])
+    found = study.explain(**arguments)
     return {**to_plain(found), "statement": str(found).splitlines()[0]}
 
 
@@ -141,6 +144,12 @@ def _arms(study: Study, arguments: Arguments) -> Any:
         "total": len(every),
         "show_as": study.settings.show_as,
     }
+
+
+def _labels(study: Study, arguments: Arguments) -> Any:
+    """Return the label of each arm, and the picture that it shows."""
+    named = study.arms()[:_MAX_LABELS]
+    return {"labels": {arm.id: [label_of(arm), picture_of(arm.payload)] for arm in named}}
 
 
 def _matches(arm: Any, search: str | None) -> bool:
@@ -177,6 +186,7 @@ QUERIES: Final[dict[str, Query]] = {
     "log": _log,
     "explanation": _explanation,
     "arms": _arms,
+    "labels": _labels,
     "contexts": _contexts,
     "gold": _gold,
     "rater": _rater,

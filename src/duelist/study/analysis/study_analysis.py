@@ -13,6 +13,7 @@ criterion   the question, if a study has several; the first by default
 without     raters whose votes are excluded, besides those that the owner excluded
 everyone    True includes excluded raters as well
 retired     True ranks retired arms, too; otherwise their votes inform the fit, and they are not shown
+labels      True names each arm by its id and the beginning of its text: 17 “Fast as light”
 
 Intervals, ranks, probabilities of being best and stopping decisions count the votes of one rater, and those of systems on
 one prompt, as dependent; `clusters=False` takes all votes for independent.
@@ -42,6 +43,7 @@ from duelist.study import analysis
 from duelist.study.analysis.fit.vote_log import VoteLog
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import scorer_for_file
+from duelist.study.items.labels import label_of
 from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.storage import Storage
 
@@ -61,6 +63,7 @@ class SelectionOptions(NamedTuple):
     retired: bool = False
     category: str | None = None
     by: str | None = None
+    labels: bool = False
 
 
 class Selection(NamedTuple):
@@ -236,6 +239,12 @@ class StudyAnalysis(ABC):
 
     def _fit(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
+        labels = self._select(scope).arms if scope.labels else None
+        scope = scope._replace(labels=False)
+        fit = self._fit_by_id(scope, options)
+        return fit if labels is None else replace(fit, arms=tuple(labels))
+
+    def _fit_by_id(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         seen = self._select(scope)
         given: dict[str, Any] = {name: options.pop(name) for name in ("ridge", "clusters") if name in options}
         key = (scope, repr(given), repr(options.get("seed")))
@@ -303,6 +312,7 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOption
         bool(options.get("retired", False)),
         options.get("category"),
         None if options.get("by") is None else check_choice("by", options["by"], ("system", "item")),
+        bool(options.get("labels", False)),
     )
     return scope, {name: value for name, value in options.items() if name not in SelectionOptions._fields}
 
@@ -370,7 +380,16 @@ def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selecti
         columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
         log = analysis.VoteTable(**columns)
     seen = seen._replace(log=log if wanted is None else log.of(wanted))
-    return seen if scope.by == "item" or not known.arms.has_systems else _by_system(seen, chosen)
+    if scope.by != "item" and known.arms.has_systems:
+        return _by_system(seen, chosen)
+    return _with_labels(seen, chosen) if scope.labels else seen
+
+
+def _with_labels(seen: Selection, arms: Sequence[Arm]) -> Selection:
+    """Return the selection with the labels of arms in the place of their ids."""
+    label = {arm.id: label_of(arm) for arm in arms}
+    among = None if seen.among is None else [label[arm] for arm in seen.among]
+    return seen._replace(arms=list(label.values()), among=among)
 
 
 def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:

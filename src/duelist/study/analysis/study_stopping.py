@@ -11,7 +11,7 @@ from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, lea
 from duelist.study.analysis.study_analysis import StudyAnalysis, split
 
 _OPTIONS: Final = frozenset(
-    ["clusters", "criterion", "everyone", "retired", "ridge", "seed", "without", "category", "by"]
+    ["clusters", "criterion", "everyone", "labels", "retired", "ridge", "seed", "without", "category", "by"]
 )
 """Selection options besides `context`."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
-from duelist.core.tables import TableContent, TabularResult
+from duelist.core.tables import TableContent, TabularResult, shortened
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, as_vote_table
@@ -18,6 +18,8 @@ from duelist.study.records import Vote
 
 MOST_SHOWN: Final = 30
 """A matrix of up to this many arms is printed whole."""
+_LONGEST_HEADER: Final = 16
+"""Characters of a column's name."""
 MOST_ARMS: Final = 5000
 """A matrix of more arms is refused: it takes too much memory and is of no use."""
 
@@ -150,4 +152,5 @@ def _matrix_table(
     rows = [[arm, *row[:MOST_SHOWN]] for arm, row in zip(arms, cells, strict=False)]
     left_out = len(arms) - len(rows)
     more = [f"{left_out} more arms are not shown; `to_pandas` has all pairs"] if left_out > 0 else []
-    return TableContent([corner, *arms[:MOST_SHOWN]], rows, [*notes, *more])
+    headers = [shortened(arm, _LONGEST_HEADER) for arm in arms[:MOST_SHOWN]]
+    return TableContent([corner, *headers], rows, [*notes, *more])

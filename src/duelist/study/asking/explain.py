@@ -100,7 +100,7 @@ class Explanation:
         return f"{self.policy} chose it."
 
 
-def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
+def explain(duel: DuelRow, arms: ArmCatalog, policy: Any, labels: bool = False) -> Explanation:
     """Return the explanation of a duel; see `Study.explain`."""
     counts = hasattr(policy, "wins_") and hasattr(policy, "arms_")
     needed = () if counts else ("posterior", "link") if arms.uses_arm_table else ("theta_", "precision_", "link")
@@ -116,8 +116,9 @@ def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
         group = np.array(sorted(set(pair)), np.int64)
     estimate = _from_counts if counts else _from_arm_table if arms.uses_arm_table else _from_features
     found = estimate(duel, arms, policy, group)
+    name = arms.name_for_people if labels else arms.label
     candidates = tuple(
-        CandidateEstimate(arms.label(int(group[k])), float(found.utilities[k]), float(found.widths[k]))
+        CandidateEstimate(name(int(group[k])), float(found.utilities[k]), float(found.widths[k]))
         for k in _best(found.utilities)
     )
     win_probability = found.win_probability
@@ -125,8 +126,8 @@ def explain(duel: DuelRow, arms: ArmCatalog, policy: Any) -> Explanation:
         win_probability = float(get_link(policy.link).mean(found.first - found.second))
     return Explanation(
         duel=duel.number,
-        first=arms.label(pair[0]),
-        second=arms.label(pair[1]),
+        first=name(pair[0]),
+        second=name(pair[1]),
         kind=duel.kind,
         chosen_by=duel.chosen_by,
         propensity=duel.propensity,

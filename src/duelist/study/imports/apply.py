@@ -15,7 +15,6 @@ from duelist.core.errors import InvalidInput
 from duelist.study.formats import Comparison
 from duelist.study.imports.items.column_mapping import FileColumn
 from duelist.study.imports.items.generated_ids import are_numbers, generate_ids, generated_id_notes, is_blank
-from duelist.study.imports.items.media import media_kind
 from duelist.study.imports.items.outliers import labelled_features, outlier_notes
 from duelist.study.imports.items.plan import ItemPlan
 from duelist.study.imports.notes import Note
@@ -34,6 +33,7 @@ from duelist.study.items.catalog import ArmCatalog
 from duelist.study.items.editing import StudyItems
 from duelist.study.items.features import Recipe, Vectors, identity_recipe
 from duelist.study.items.media import StudyMedia
+from duelist.study.items.media_kind import media_kind
 from duelist.study.items.systems import NewArm
 from duelist.study.records import ChosenBy, StudySettings, Vote, current_votes
 from duelist.study.replay import new_policy

@@ -13,6 +13,7 @@ from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.study.errors import damaged, unknown_arm
+from duelist.study.items.labels import label_of
 from duelist.study.items.systems import NewArm, SystemAnswers
 from duelist.study.records import Arm
 from duelist.study.storage import ArmRow, FeatureChunk, Transaction
@@ -234,6 +235,11 @@ class ArmCatalog:
         """Return the name of what policies estimate: the system of an arm, or its id."""
         row = self._rows[number]
         return row.id if row.system is None else row.system
+
+    def name_for_people(self, number: int) -> str:
+        """Return the system of an arm, or its id with the beginning of its text."""
+        arm = self.arm(number)
+        return label_of(arm) if arm.system is None else arm.system
 
     def policy_ids(self, numbers: Ints) -> Ints:
         """Return the ids by which policies know arms: their numbers, or those of their systems."""

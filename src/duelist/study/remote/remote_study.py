@@ -298,8 +298,8 @@ class RemoteStudy(RemoteAnalysis):
         pending, expired = ([listed_duel_from(duel) for duel in found[name]] for name in ("pending", "expired"))
         return Queue(pending, expired, found["returned"], found["late"])
 
-    def explain(self, duel: StudyDuel | int) -> Explanation:
-        return self._read(Explanation, f"/duels/{checked_duel_id(duel)}/explanation")
+    def explain(self, duel: StudyDuel | int, labels: bool = False) -> Explanation:
+        return self._read(Explanation, f"/duels/{checked_duel_id(duel)}/explanation", labels=labels)
 
     # -- raters --------------------------------------------------------------------------
 

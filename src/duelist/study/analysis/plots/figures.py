@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.core.figures import new_figure
-from duelist.core.tables import format_percent
+from duelist.core.tables import format_percent, shortened
 from duelist.study.analysis.calibration import Calibration
 from duelist.study.analysis.history import History
 from duelist.study.analysis.leaderboard import Leaderboard
-from duelist.study.analysis.plots.labels import Lettering, shortened
+from duelist.study.analysis.plots.lettering import Lettering
 from duelist.study.analysis.raters.raters import Raters, RaterStatistics
 from duelist.study.analysis.win_matrix import WinMatrix
 
@@ -29,7 +29,7 @@ _MOST_NUMBERS: Final = 20
 """Up to this many arms, the cells of a win matrix show their numbers."""
 _MOST_NAMED: Final = 80
 """Up to this many rows, each shows its name."""
-_LONGEST: Final = 32
+_LONGEST: Final = 40
 """Characters of a name."""
 
 

@@ -17,7 +17,8 @@ class StudyPlots(ABC):
     """The plots of a study, local or on a server.
 
     Each method takes the options of the analysis that it draws, and returns a matplotlib Figure; with a `path` it
-    also saves it, in the format of the file's extension.
+    also saves it, in the format of the file's extension. Arms are named by their labels; `labels=False` names them by
+    their ids.
     """
 
     @abstractmethod
@@ -46,17 +47,17 @@ class StudyPlots(ABC):
         self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any
     ) -> Figure:
         """Plot utilities with their intervals and ranges of ranks: the best `top`, None for all."""
-        return saved(analysis.draw_leaderboard(self.leaderboard(context, **options), top), path)
+        return saved(analysis.draw_leaderboard(self.leaderboard(context, **{"labels": True, **options}), top), path)
 
     def plot_win_matrix(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
         """Plot the win matrix."""
-        return saved(analysis.draw_win_matrix(self.win_matrix(context, **options)), path)
+        return saved(analysis.draw_win_matrix(self.win_matrix(context, **{"labels": True, **options})), path)
 
     def plot_history(
         self, context: str | None = None, *, most: int = 8, path: str | Path | None = None, **options: Any
     ) -> Figure:
         """Plot the probability of being best over the votes: `most` arms by name, the others in grey."""
-        return saved(analysis.draw_history(self.history(context, **options), most), path)
+        return saved(analysis.draw_history(self.history(context, **{"labels": True, **options}), most), path)
 
     def plot_calibration(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
         """Plot predicted against observed shares."""

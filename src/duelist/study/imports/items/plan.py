@@ -32,7 +32,7 @@ from duelist.study.imports.items.column_mapping import (
     is_recognized_by_name,
     map_columns,
 )
-from duelist.study.imports.items.media import MediaFiles, media_kind
+from duelist.study.imports.items.media import MediaFiles
 from duelist.study.imports.items.numbers.columns import ColumnProblem, parse_feature_lists, parse_number_columns
 from duelist.study.imports.items.options import ItemOptions
 from duelist.study.imports.items.outliers import outlier_notes
@@ -46,6 +46,7 @@ from duelist.study.imports.items.planned_items import (
 from duelist.study.imports.items.sheet import Sheet, read_sheet
 from duelist.study.imports.notes import Note
 from duelist.study.items.features import FEATURE_KINDS, Recipe, Vectors, apply_recipe, fit_recipe
+from duelist.study.items.media_kind import media_kind
 
 PREVIEWED: Final = 20
 MANY_ITEMS: Final = 200

@@ -14,8 +14,9 @@ from duelist.core.errors import InvalidInput
 from duelist.study.formats import context_id
 from duelist.study.formats.files import Row
 from duelist.study.formats.files.row import shorten
-from duelist.study.imports.items.media import MediaFiles, media_kind
+from duelist.study.imports.items.media import MediaFiles
 from duelist.study.imports.notes import Note
+from duelist.study.items.media_kind import media_kind
 
 _MARKDOWN: Final = re.compile(
     r"^(```|~~~|#{1,6} \S|\|?[ \t]*:?-{3,}:?[ \t]*\|)|\*\*\S[^*\n]*\*\*"

@@ -1,5 +1,6 @@
 // Utilities with their intervals: a mark in each row of the leaderboard, and a chart of all items for long leaderboards.
 import { el, svg } from "../shared/dom.js";
+import { itemLabel } from "../shared/item-names.js";
 import { axes, picture, responsive, scale, shorten, signed, ticks } from "./primitives.js";
 
 const HEIGHT = 20;
@@ -97,7 +98,7 @@ function drawOverview(standings, width, readout) {
     const { arm, utility, low: from, high: to, best_rank: best, worst_rank: worst } = standings[k];
     cursor.setAttribute("x1", x(k + 1));
     cursor.setAttribute("x2", x(k + 1));
-    readout.textContent = `${k + 1}. ${shorten(arm, 80)}: ${signed(utility)} (${signed(from)} to ${signed(to)}), ranks ${best} to ${worst}`;
+    readout.textContent = `${k + 1}. ${shorten(itemLabel(arm), 80)}: ${signed(utility)} (${signed(from)} to ${signed(to)}), ranks ${best} to ${worst}`;
   });
   return chart;
 }

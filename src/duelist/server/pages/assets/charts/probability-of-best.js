@@ -1,5 +1,6 @@
 // The probability of being the best over time: one line per item, labeled at its end, distinguished by color and dashes.
-import { el, number, svg, table, truncated } from "../shared/dom.js";
+import { el, number, svg, table } from "../shared/dom.js";
+import { itemImage, itemLabel, itemName } from "../shared/item-names.js";
 import { asTable, axes, percent, picture, responsive, scale, shorten, ticks } from "./primitives.js";
 
 const LABEL_SPACING = 15;
@@ -8,7 +9,7 @@ export function probabilityLines({ votes, series }) {
   if (votes.length < 2) return el("p", { class: "muted" }, "The chart appears once there are votes.");
   const chart = responsive((width) => draw(votes, series, width));
   const rows = votes.map((count, k) => [count, ...series.map((each) => number(percent(each.chance[k])))]);
-  const headers = ["votes", ...series.map((each) => truncated(each.arm))];
+  const headers = ["votes", ...series.map((each) => itemName(each.arm))];
   return el("div", null, chart, asTable(table("Probability of being the best, by number of votes", headers, rows)));
 }
 
@@ -50,7 +51,7 @@ function draw(votes, series, width) {
             .map((chance, i) => `${i ? "L" : "M"}${x(votes[i]).toFixed(1)} ${y(chance).toFixed(1)}`)
             .join(""),
         },
-        svg("title", null, each.arm),
+        svg("title", null, itemLabel(each.arm)),
       ),
       svg("line", {
         class: `line thin s${k % 8}`,
@@ -61,10 +62,12 @@ function draw(votes, series, width) {
       }),
       svg(
         "text",
-        { class: `label t${k % 8}`, x: x(lastVotes) + 15, y: labels[k] + 4 },
-        svg("title", null, each.arm),
-        `${shorten(each.arm, characters)} ${percent(each.chance.at(-1))}`,
+        { class: `label t${k % 8}`, x: x(lastVotes) + (itemImage(each.arm) ? 31 : 15), y: labels[k] + 4 },
+        svg("title", null, itemLabel(each.arm)),
+        `${shorten(itemLabel(each.arm), characters - (itemImage(each.arm) ? 2 : 0))} ${percent(each.chance.at(-1))}`,
       ),
+      itemImage(each.arm) &&
+        svg("image", { href: itemImage(each.arm), x: x(lastVotes) + 15, y: labels[k] - 7, width: 14, height: 14 }),
     ]),
   );
 }

@@ -1,7 +1,8 @@
 // The win matrix: items sorted by rank, one square per pair. Color shows the share of wins and size the number of votes, so that 1 of 1
 // differs from 50 of 50. It is drawn on a canvas, because 800 items make 640,000 squares; that many are grouped by rank, unless the user
 // wants to see every item.
-import { el, number, replace, table, truncated } from "../shared/dom.js";
+import { el, number, replace, table } from "../shared/dom.js";
+import { itemImage, itemLabel, itemName } from "../shared/item-names.js";
 import { asTable, percent, shorten } from "./primitives.js";
 
 const MAX_LABELED = 30; // items with room for their names
@@ -37,7 +38,7 @@ function groupByRank(items, cells) {
 function createView(items, allCells, isGrouped) {
   const { names, cells } = isGrouped
     ? groupByRank(items, allCells)
-    : { names: items.map((item, k) => `${k + 1}. ${shorten(item, 60)}`), cells: allCells };
+    : { names: items.map((item, k) => `${k + 1}. ${shorten(itemLabel(item), 60)}`), cells: allCells };
   const byPair = new Map(cells.map((cell) => [cell[0] * names.length + cell[1], cell]));
   const votesOn = (i, j) => {
     const cell = byPair.get(Math.min(i, j) * names.length + Math.max(i, j));
@@ -229,8 +230,12 @@ function draw(canvas, { items, mode, count, votesOn, mostVotes, cells, rankOf, i
   if (isLabeled) {
     const characters = Math.floor(left / 7.2) - 3;
     items.forEach((item, k) => {
+      const image = size >= 11 ? thumbnail(item, canvas.repaint) : null;
+      const side = image ? Math.min(size - 2, 32) : 0;
+      if (side) pen.drawImage(image, left - 4 - side, top + (k + 0.5) * size - side / 2, side, side);
       pen.textAlign = "right";
-      pen.fillText(size >= 11 ? `${shorten(item, characters)} ${k + 1}` : "", left - 5, top + (k + 0.5) * size);
+      const text = `${shorten(itemLabel(item), characters - Math.ceil(side / 7))} ${k + 1}`;
+      pen.fillText(size >= 11 ? text : "", left - 5 - side, top + (k + 0.5) * size);
       pen.textAlign = "center";
       if (size >= 15) pen.fillText(k + 1, left + (k + 0.5) * size, top - 9);
     });
@@ -245,6 +250,22 @@ function draw(canvas, { items, mode, count, votesOn, mostVotes, cells, rankOf, i
   }
 }
 
+const thumbnails = new Map(); // by address
+
+/** The picture of an item once it is loaded, which paints again; null until then and for items without one. */
+function thumbnail(item, repaint) {
+  const source = itemImage(item);
+  if (source === null) return null;
+  if (!thumbnails.has(source)) {
+    const image = new Image();
+    image.onload = () => repaint?.();
+    image.src = source;
+    thumbnails.set(source, image);
+  }
+  const image = thumbnails.get(source);
+  return image.complete && image.naturalWidth ? image : null;
+}
+
 /** A table of the pairs with the most votes. */
 function pairTable(items, cells) {
   const votes = (cell) => cell[2] + cell[3] + cell[4];
@@ -257,7 +278,7 @@ function pairTable(items, cells) {
     listed.map((cell) => {
       const [i, j, wins, losses, ties, bothBad] = cell;
       const share = votes(cell) ? percent((wins + ties / 2) / votes(cell)) : "–";
-      return [truncated(items[i]), truncated(items[j]), wins, losses, ties, bothBad, number(share)];
+      return [itemName(items[i]), itemName(items[j]), wins, losses, ties, bothBad, number(share)];
     }),
   );
 }

@@ -1,6 +1,7 @@
 // The dashboard of one study. A tab loads its data when it is opened, and stays current while it is visible.
 import { get, requireOwner, studyIdFromAddress } from "../shared/api.js";
 import { el, find, note, replace } from "../shared/dom.js";
+import { loadItemNames } from "../shared/item-names.js";
 import { STATES } from "./forms.js";
 import { describe } from "./messages.js";
 import { accessTab } from "./tabs/access.js";
@@ -93,9 +94,11 @@ function listen() {
   events = new EventSource(`/api/v1${app.base}/events`);
   events.addEventListener("change", (event) => {
     const { votes, duels, arms, pending, state, name } = JSON.parse(event.data);
+    const hasNewItems = arms !== app.study.arms;
     Object.assign(app.study, { votes, duels, arms, pending, state, name });
     updateTitle();
-    scheduleRefresh();
+    if (hasNewItems) loadNames().then(scheduleRefresh);
+    else scheduleRefresh();
   });
   events.onopen = () => {
     find("#live").textContent = "live";
@@ -114,6 +117,9 @@ function updateTitle() {
   find("#state").textContent = word;
   find("#state").className = `tag ${color}`;
 }
+
+/** Names only make ids readable: the dashboard works without them. */
+const loadNames = () => loadItemNames(app.base).catch(() => {});
 
 async function refreshStudy() {
   app.study = { ...app.study, ...(await get(app.base)) };
@@ -177,6 +183,7 @@ try {
     listen();
     if (!document.hidden) scheduleRefresh();
   });
+  await loadNames();
   await Promise.all([showFilters(), showTab()]);
 } catch (error) {
   replace(

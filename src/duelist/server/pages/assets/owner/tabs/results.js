@@ -5,7 +5,8 @@ import { percent, signed } from "../../charts/primitives.js";
 import { probabilityLines } from "../../charts/probability-of-best.js";
 import { regretBars } from "../../charts/regret.js";
 import { winMatrix } from "../../charts/win-matrix.js";
-import { button, el, headerRow, note, scrollable, truncated } from "../../shared/dom.js";
+import { button, el, headerRow, note, scrollable } from "../../shared/dom.js";
+import { itemName } from "../../shared/item-names.js";
 import { goalLabel } from "../forms.js";
 import { LivePanel } from "../live-panel.js";
 
@@ -68,7 +69,7 @@ export function resultsTab(app) {
       wide: true,
       description:
         "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote.",
-      path: () => `${app.base}/can-stop${app.query()}`,
+      path: () => `${app.base}/can-stop${app.query({ labels: true })}`,
       draw: (data) => stoppingDecision(data, app),
       dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
       notEnoughData: "Add items in the Items tab to start.",
@@ -136,7 +137,7 @@ function standingsTable(shown, data, range) {
       "tr",
       null,
       el("td", { class: "number" }, k + 1),
-      el("th", { scope: "row" }, truncated(each.arm, { tabindex: 0 })),
+      el("th", { scope: "row" }, itemName(each.arm, { tabindex: 0 })),
       el("td", { class: "number" }, `${signed(each.utility)} (${signed(each.low)} to ${signed(each.high)})`),
       el("td", null, intervalMark(each, range)),
       el(

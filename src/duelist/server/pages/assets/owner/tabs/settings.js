@@ -1,6 +1,7 @@
 // The Settings tab. Every setting has an explanation; what cannot be undone asks for confirmation.
 import { call, get, patch, post } from "../../shared/api.js";
-import { speak, button, card, confirm, el, note, replace, table, truncated } from "../../shared/dom.js";
+import { speak, button, card, confirm, el, note, replace, table } from "../../shared/dom.js";
+import { itemIds, itemLabel, itemName } from "../../shared/item-names.js";
 import { goalChoice, goalLabel, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
 import { describe } from "../messages.js";
 
@@ -212,8 +213,8 @@ function goldCard(app) {
             "Gold pairs",
             ["first item", "second item", "correct vote", ""],
             gold.map((each) => [
-              truncated(each.first),
-              truncated(each.second),
+              itemName(each.first),
+              itemName(each.second),
               { first: "first", second: "second" }[each.outcome] ?? OUTCOMES[each.outcome],
               button("Remove", () => change("/gold/remove", { first: each.first, second: each.second }), {
                 class: "small",
@@ -249,7 +250,14 @@ function goldCard(app) {
     });
   };
   const input = (name, label) =>
-    el("label", null, label, el("input", { type: "text", name, dir: "auto", required: true }));
+    el("label", null, label, el("input", { type: "text", name, dir: "auto", required: true, list: "gold-items" }));
+  const items = el(
+    "datalist",
+    { id: "gold-items" },
+    itemIds()
+      .slice(0, 1000)
+      .map((id) => el("option", { value: id }, itemLabel(id))),
+  );
   const outcomes = [
     ["first", "first is better"],
     ["second", "second is better"],
@@ -261,6 +269,7 @@ function goldCard(app) {
     { class: "row", onsubmit: add },
     input("first", "First item (id)"),
     input("second", "Second item (id)"),
+    items,
     el(
       "label",
       null,

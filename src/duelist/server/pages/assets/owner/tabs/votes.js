@@ -2,6 +2,7 @@
 import { percent, signed } from "../../charts/primitives.js";
 import { get } from "../../shared/api.js";
 import { button, card, el, note, number, replace, table, truncated } from "../../shared/dom.js";
+import { itemName } from "../../shared/item-names.js";
 import { OUTCOMES } from "../forms.js";
 import { LivePanel, redraw } from "../live-panel.js";
 import { describe } from "../messages.js";
@@ -17,7 +18,7 @@ export function votesTab(app) {
   const explain = async (pair) => {
     replace(explanation, el("p", { class: "muted" }, "Loading…"));
     try {
-      replace(explanation, explanationOf(await get(`${app.base}/duels/${pair}/explanation`)));
+      replace(explanation, explanationOf(await get(`${app.base}/duels/${pair}/explanation?labels=true`)));
     } catch (error) {
       replace(explanation, note("warn", describe(error)));
     }
@@ -56,8 +57,8 @@ function pendingPairs(data, explain) {
     .slice(0, MAX_PENDING)
     .map((each) => [
       truncated(each.rater ?? "–"),
-      truncated(each.first),
-      truncated(each.second),
+      itemName(each.first),
+      itemName(each.second),
       formatTime(each.asked_at),
       formatTime(each.deadline),
       whyButton(each.duel, explain),
@@ -155,8 +156,8 @@ function voteLog(app, explain) {
         page.votes.map((vote) => [
           vote.sequence,
           truncated(vote.rater ?? "–"),
-          truncated(vote.first),
-          truncated(vote.second),
+          itemName(vote.first),
+          itemName(vote.second),
           vote.outcome ? OUTCOMES[vote.outcome] + (vote.criterion ? ` (${vote.criterion})` : "") : "undone",
           formatTime(vote.voted_at),
           number(vote.response_seconds === null ? "–" : vote.response_seconds.toFixed(1)),

@@ -1,4 +1,4 @@
-"""Labels in figures: any id, of any length, in any script, without a warning."""
+"""Fonts for names in figures: any id, in any script, without a warning."""
 
 from __future__ import annotations
 
@@ -9,19 +9,6 @@ from typing import Any, Final
 
 _MISSING: Final = "\u25a1"
 """Replaces a character that no installed font has."""
-
-
-def shortened(text: str, most: int) -> str:
-    """Shorten a text in the middle, since ids often differ at their ends, and put it on one line.
-
-    >>> shortened("a rather long name", 9)
-    'a ra…name'
-    """
-    line = "".join(" " if unicodedata.category(c) in ("Cc", "Zl", "Zp", "Cs") else c for c in text)
-    if len(line) <= most:
-        return line
-    tail = (most - 1) // 2
-    return f"{line[: most - 1 - tail]}…{line[len(line) - tail :]}"
 
 
 class Lettering:
