@@ -6,7 +6,7 @@ The utility of item i is
 
 where D_b is the design of block b: features, one column per arm, one per system, one per system and category. Items are
 whatever votes compare: arms, or the answers of systems to prompts. A precision is given, or estimated by the fit
-(`duelist.model.prior_scale`).
+(`duelist.model.vote_fit`).
 """
 
 from __future__ import annotations
