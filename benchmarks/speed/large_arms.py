@@ -20,7 +20,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 
 Row = dict[str, Any]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 from duelist.native import MANY_ARMS
 from tests.helpers.policies import brute_force

@@ -10,7 +10,7 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.simulation.environments import FixedArms, Hypercube, RandomArms
 from tests.helpers.policies.feature_scale import squared_sizes
 from tests.helpers.policies.search import NOBODY_OUT, whitened

@@ -1,7 +1,7 @@
 // The module that tests use: parts of the engine on their own. Wheels do not contain it.
 #include "bindings/arrays.hpp"
 
-NB_MODULE(_native_testing, m) {
+NB_MODULE(native_testing, m) {
     using namespace duelist;
     m.doc() =
         "Parts of the native engine on their own, so that tests can compare each with an independent computation.";

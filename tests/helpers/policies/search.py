@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from duelist import _native_testing as parts
+import native_testing as parts
 
 NOBODY_OUT = np.empty((0, 2), np.int64)
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.simulation.environments import PreferenceMatrix
 from tests.helpers.policies.counting import CIRCLE, NAMES, ORDERED, made, voted, wins_of
 

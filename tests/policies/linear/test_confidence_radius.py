@@ -7,7 +7,7 @@ import pytest
 from scipy import special, stats
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from tests.helpers.policy_state import pending
 
 MEANS = {"logistic": special.expit, "probit": stats.norm.cdf, "exponential": stats.laplace.cdf}

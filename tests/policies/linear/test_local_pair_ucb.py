@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.reference.fit import Vote, curvature, effective_horizon, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
 from duelist.reference.local_pair_ucb import log_loss_radius as reference_log_loss_radius

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 from duelist.core.seeds import seed_words
 

@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 
 LINKS = ("logistic", "probit", "exponential")
 CONVERGED = 0

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 import duelist as dl
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 from tests.policies.engine.hostile.calls import FUNCTIONS, METHODS, PARTS, PROPERTIES, Given
 

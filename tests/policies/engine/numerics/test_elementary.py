@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 
 LONG_PI = np.longdouble("3.14159265358979323846264338327950288")

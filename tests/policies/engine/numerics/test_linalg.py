@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import linalg as reference
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist import native
 
 DIMS = (1, 2, 5, 16)

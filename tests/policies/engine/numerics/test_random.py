@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.core.seeds import seed_words
 
 SEEDS = (0, 1, 2**63 + 5, np.random.SeedSequence(7, spawn_key=(3, 2)))

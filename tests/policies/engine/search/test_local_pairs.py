@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.native import MANY_ARMS
 from duelist.reference.links import link_slope
 

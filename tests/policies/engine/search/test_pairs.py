@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
 from tests.helpers.policies import brute_force

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from duelist import _native_testing as parts
+import native_testing as parts
 from duelist.core.seeds import seed_words
 from tests.helpers.policies import brute_force
 from tests.helpers.policies.brute_force import squares, thresholds
