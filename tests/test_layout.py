@@ -1,4 +1,4 @@
-"""The layout: private modules stay in their folder, array types and class names are defined once, files are short."""
+"""The layout: private modules stay in their folder, names are defined once, files are short and folders small."""
 
 import ast
 import re
@@ -9,6 +9,18 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "duelist"
 FILES = sorted(PACKAGE.rglob("*.py"))
+NATIVE = PACKAGE.parents[1] / "native"
+MOST_FILES = 12
+LARGER_FOLDERS = {
+    "core": "a file per kind of value; each is used by several rooms",
+    "model": "a file per part of one model, which refer to each other",
+    "native/policies": "a header per algorithm",
+    "policies/linear": "a file per algorithm",
+    "reference": "a file per algorithm",
+    "simulation/environments": "a file per environment",
+    "study": "a study, and what its folders share",
+}
+"""Folders with more than `MOST_FILES` files, and why."""
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -41,15 +53,33 @@ def test_array_types_are_defined_in_one_place() -> None:
 
 
 def test_a_class_name_has_one_meaning() -> None:
-    files_of: dict[str, list[str]] = {}
+    defined: dict[str, list[str]] = {}
     for path in FILES:
         relative = path.relative_to(PACKAGE)
         if relative.parts[0] != "reference":  # the references bear the names of what they check
             for name in re.findall(r"^class (\w+)", path.read_text(), flags=re.MULTILINE):
-                files_of.setdefault(name, []).append(relative.as_posix())
-    assert {name: files for name, files in files_of.items() if len(files) > 1} == {}
+                defined.setdefault(name, []).append(relative.as_posix())
+    assert {name: files for name, files in defined.items() if len(files) > 1} == {}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_a_file_stays_under_500_lines(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 500
+
+
+def files_of(folder: Path) -> set[str]:
+    """Return the files of a folder; a header and its source count as one."""
+    found = {path.stem for path in folder.iterdir() if path.suffix in (".py", ".hpp", ".cpp", ".js")}
+    return found - {"__init__", "__main__"}
+
+
+def test_a_folder_has_at_most_a_dozen_files_or_a_reason() -> None:
+    folders = {path for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__"} | {PACKAGE}
+    sizes = {path.relative_to(PACKAGE).as_posix(): len(files_of(path)) for path in folders}
+    sizes |= {f"native/{path.name}": len(files_of(path)) for path in NATIVE.iterdir() if path.is_dir()}
+    assert {name for name, size in sizes.items() if size > MOST_FILES} == set(LARGER_FOLDERS)
+
+
+def test_nothing_is_loose_at_the_top() -> None:
+    names = {path.name for path in PACKAGE.iterdir() if path.is_file() and path.suffix != ".so"}
+    assert names == {"__init__.py", "native.pyi", "py.typed"}

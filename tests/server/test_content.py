@@ -12,7 +12,7 @@ import pytest
 from duelist.core.errors import UnknownArm
 from duelist.server.content import ContentRenderer, find_media_file, media_type, replace_surrogates
 from duelist.server.errors import HINTS, error_response
-from duelist.server.rate_limits import RateLimiter
+from duelist.server.http.rate_limits import RateLimiter
 
 KEY = "0123456789abcdef0123456789abcdef.png"
 

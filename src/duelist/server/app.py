@@ -16,7 +16,7 @@ from duelist.core.errors import DuelistError
 from duelist.server.auth import is_rater
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError, error_body, error_response, rater_error, validation_error_from
-from duelist.server.middleware import RequestMiddleware
+from duelist.server.http.middleware import RequestMiddleware
 from duelist.server.options import ServerOptions
 from duelist.server.routes import analysis, arms, files, raters, rating, service, session, studies, tokens
 

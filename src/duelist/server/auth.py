@@ -17,8 +17,8 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.rate_limits import RateLimiter
-from duelist.server.routing import CALLER, authenticated
+from duelist.server.http.rate_limits import RateLimiter
+from duelist.server.http.routing import CALLER, authenticated
 from duelist.study.administration.tokens import Scope, Token
 
 OWNER_COOKIE: Final = "duelist_owner"

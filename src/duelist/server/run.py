@@ -16,8 +16,8 @@ import uvicorn
 
 from duelist.core.errors import InvalidInput
 from duelist.server.app import make_app
-from duelist.server.connections import KEEP_ALIVE_SECONDS, protocol_for
-from duelist.server.middleware import MAX_HEADER_BYTES, MAX_TARGET_BYTES
+from duelist.server.http.connections import KEEP_ALIVE_SECONDS, protocol_for
+from duelist.server.http.middleware import MAX_HEADER_BYTES, MAX_TARGET_BYTES
 from duelist.server.monitoring.logs import log_event, log_to_stderr
 from duelist.server.options import LOOPBACK, ServerOptions
 from duelist.study import open_storage

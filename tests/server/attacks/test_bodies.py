@@ -9,7 +9,7 @@ import time
 import httpx
 import pytest
 
-from duelist.server.bodies import LIMITS, MAX_JSON_ARMS
+from duelist.server.http.bodies import LIMITS, MAX_JSON_ARMS
 from tests.server.attacks.conftest import Attacked, receive_all, wait_until
 from tests.server.conftest import checked, refused
 

@@ -9,7 +9,7 @@ import time
 import httpx
 import pytest
 
-from duelist.server import connections
+from duelist.server.http import connections
 from tests.server.attacks.conftest import Attacked, attack, check_log, receive_all, wait_until
 from tests.server.conftest import checked
 

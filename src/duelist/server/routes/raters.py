@@ -8,7 +8,7 @@ from duelist.core.serialization import from_plain, to_plain
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.routing import CheckedRoute
+from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Erasure, Rater, Study

@@ -12,7 +12,7 @@ from duelist.server.auth import Caller, ServerDep, StudyMember, StudyRater
 from duelist.server.content import find_media_file, media_type, replace_surrogates
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.routing import CheckedRoute
+from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Outcome, Study, StudyDuel, Vote

@@ -14,7 +14,7 @@ from fastapi.staticfiles import StaticFiles
 from duelist import __version__
 from duelist.server.auth import ServerDep, ServerReader
 from duelist.server.errors import RequestError
-from duelist.server.routing import CheckedRoute
+from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import ERROR_SCHEMA, error_responses
 

@@ -25,7 +25,7 @@ from duelist.server.auth import (
 )
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
-from duelist.server.routing import CheckedRoute
+from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study

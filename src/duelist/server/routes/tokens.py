@@ -11,7 +11,7 @@ from duelist.core.errors import UnknownToken
 from duelist.core.serialization import to_plain
 from duelist.server.auth import ServerAdmin, ServerDep, StudyAdmin
 from duelist.server.context import ServerContext
-from duelist.server.routing import CheckedRoute
+from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import error_responses
 from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token

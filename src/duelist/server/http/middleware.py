@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
-from duelist.server.bodies import BodyStream
+from duelist.server.http.bodies import BodyStream
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.monitoring.logs import log_event

@@ -8,7 +8,7 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from duelist.server.bodies import JSON, LIMITS, JsonRequest, allow_body
+from duelist.server.http.bodies import JSON, LIMITS, JsonRequest, allow_body
 from duelist.server.errors import RequestError
 
 PREFIX: Final = "/api/v1"

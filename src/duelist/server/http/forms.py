@@ -14,7 +14,7 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from duelist.server.errors import MALFORMED, RequestError
-from duelist.server.uploads import safe_name, temporary_folder
+from duelist.server.http.uploads import safe_name, temporary_folder
 
 MAX_FILES: Final = 10_000
 """Files per form."""

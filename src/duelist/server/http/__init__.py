@@ -1,0 +1,1 @@
+"""HTTP requests before a route handles them: connections, limits, bodies, uploads."""
