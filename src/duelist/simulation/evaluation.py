@@ -43,7 +43,7 @@ _DIMS_A_RIDGE: Final = 5.0
 _LEAST_CHANCE: Final = 1e-12
 _LEVEL: Final = 1e-12
 """As a share of the range of utilities: smaller differences are rounding."""
-_FORETELLING: Final = get_link("logistic")
+_PREDICTION_LINK: Final = get_link("logistic")
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,7 @@ def _predictions(
             seen = _FixedRun(*_of_run(shown, run))
             u = seen.fitted(log, run, "auto")
             i, j = np.triu_indices(len(u), 1)
-            yield chance(seen.utilities, np.stack([i, j])), _FORETELLING.mean(u[i] - u[j])
+            yield chance(seen.utilities, np.stack([i, j])), _PREDICTION_LINK.mean(u[i] - u[j])
         return
     differences = _differences(log, worlds, runs)
     numbers = range(runs.first_run, runs.first_run + runs.runs)
@@ -293,12 +293,12 @@ def _predictions(
         z = differences[run]
         kept = (z != 0.0).any(axis=1)
         theta = fit_mle(z[kept], log.outcome[run][kept].astype(np.float64), ridge="auto").theta
-        told, truly = [], []
+        predicted, true = [], []
         for arms, count, utilities in zip(fresh.arms[run], fresh.n_arms[run], fresh.utilities[run], strict=True):
             i, j = np.triu_indices(int(count), 1)
-            told.append(_FORETELLING.mean((arms[i] - arms[j]) @ theta))
-            truly.append(chance(utilities, np.stack([i, j])))
-        yield np.concatenate(truly), np.concatenate(told)
+            predicted.append(_PREDICTION_LINK.mean((arms[i] - arms[j]) @ theta))
+            true.append(chance(utilities, np.stack([i, j])))
+        yield np.concatenate(true), np.concatenate(predicted)
 
 
 def _chances(environment: Environment) -> Callable[[Floats, NDArray[np.int64]], Floats]:
@@ -327,12 +327,12 @@ def _differences(log: DuelLog, worlds: Worlds, runs: Runs) -> Floats:
     return np.concatenate(found, axis=1)
 
 
-def _loss(truly: Floats, told: Floats) -> tuple[float, float]:
+def _loss(true: Floats, predicted: Floats) -> tuple[float, float]:
     """Return the expected log-loss of the predictions, and of the truth."""
     losses = []
-    for q in (told, truly):
+    for q in (predicted, true):
         q = np.clip(q, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
-        losses.append(float(-(truly * np.log(q) + (1.0 - truly) * np.log1p(-q)).mean()))
+        losses.append(float(-(true * np.log(q) + (1.0 - true) * np.log1p(-q)).mean()))
     return losses[0], losses[1]
 
 

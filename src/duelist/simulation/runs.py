@@ -382,8 +382,8 @@ class Runs:
                     label: kind(*(data[f"{k}/{name}"] for name in kind._fields))
                     for k, label in enumerate(meta["labels"])
                 }
-                told = (meta["environment"], meta["seed"], meta["policies"], meta["versions"])
-                return cls(kept, *told, first_run=meta["first_run"])
+                described = (meta["environment"], meta["seed"], meta["policies"], meta["versions"])
+                return cls(kept, *described, first_run=meta["first_run"])
         except (FileNotFoundError, InvalidInput):
             raise
         except READ_ERRORS as error:

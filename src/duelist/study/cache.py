@@ -74,7 +74,7 @@ class StudyCache:
                 rater=rater,
             )
 
-    def vote_refusal(self, rater: str) -> VoteConflict | None:
+    def vote_error(self, rater: str) -> VoteConflict | None:
         """Return the error for a new vote of this rater, None if it is accepted."""
         if self.state in (StudyState.ENDED, StudyState.ARCHIVED):
             return VoteConflict(

@@ -137,7 +137,7 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
         duel
             A duel that this rater was asked, or its id.
         outcome
-            "first", "second", "tie", "both_bad" or "skip"; or 1, 0 or 0.5, as policies are told.
+            "first", "second", "tie", "both_bad" or "skip"; or 1, 0 or 0.5, as for `Policy.tell`.
         rater
             Who votes.
         revise

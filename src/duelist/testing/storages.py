@@ -317,8 +317,8 @@ class StorageContract:
         """Erasing a rater replaces their name everywhere, and deletes reasons and extra details."""
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1), duel_row(2), duel_row(3)])
-            told = {"prompt": "why?", "extra": {"mail": "b@n"}}
-            tx.add_details([DetailRow(1, {"extra": {}}), DetailRow(2, told), DetailRow(3, {"extra": {"ip": "::1"}})])
+            details = {"prompt": "why?", "extra": {"mail": "b@n"}}
+            tx.add_details([DetailRow(1, {"extra": {}}), DetailRow(2, details), DetailRow(3, {"extra": {"ip": "::1"}})])
             for rater in ("ana", "ben"):
                 tx.put_lease(LeaseRow(1, rater, LeaseState.VOTED, NOW, NOW))
                 tx.put_rater(rater_row(rater))

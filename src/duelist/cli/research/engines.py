@@ -29,7 +29,7 @@ SchedulerOption = Annotated[
 
 
 def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> Engine:
-    """Return the engine that the options name, not started."""
+    """Return the engine that the options name, without starting it."""
     from duelist.research.experiments.engines import ENGINES as KNOWN
     from duelist.research.experiments.engines import Cluster
 
@@ -50,11 +50,11 @@ def chosen_engine(engine: str, workers: int | None, scheduler: str | None) -> En
 
 
 @contextmanager
-def begun_engine(engine: str, workers: int | None, scheduler: str | None) -> Iterator[Engine]:
+def started_engine(engine: str, workers: int | None, scheduler: str | None) -> Iterator[Engine]:
     """Start the engine that the options name, and say where it runs unless that is this process."""
     # Dask logs lost connections with tracebacks; the engine reports them in one line.
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with chosen_engine(engine, workers, scheduler) as begun:
+    with chosen_engine(engine, workers, scheduler) as started:
         if engine != "process" or scheduler is not None:
-            log(f"running on {begun.about}")
-        yield begun
+            log(f"running on {started.about}")
+        yield started

@@ -10,7 +10,7 @@ import typer
 from duelist.cli.console import report_errors, say_table, say_written
 from duelist.cli.defaults import ENGINE, EXPERIMENTS
 from duelist.cli.progress import progress_bars
-from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine
+from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, started_engine
 
 _CHANGE: Final = "Figure 1a, changed"
 
@@ -55,7 +55,7 @@ def reproduce(
     changed: dict[str, Any] = {"dim": dim, "link": link, "horizon": horizon, "arms": arms}
     with report_errors():
         setting = Figure1aSetting(**{name: value for name, value in changed.items() if value is not None})
-        with begun_engine(engine, workers, scheduler) as begun, progress_bars() as report:
+        with started_engine(engine, workers, scheduler) as started, progress_bars() as report:
             outcomes = run(experiments, folder, report, begun, setting)
         rows = [(c.claim, c.setting, c.figure, c.conclusion) for outcome in outcomes for c in outcome.claims]
         say_table(("claim", "setting", "finding", "does it hold?"), rows, "Claims")

@@ -11,7 +11,7 @@ import typer
 from duelist.cli.console import log, report_errors, say, say_table
 from duelist.cli.defaults import ENGINE
 from duelist.cli.progress import progress_bars_or_lines
-from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, begun_engine, chosen_engine
+from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, started_engine, chosen_engine
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def run(
                 forecast(declared, folder, recompute), chosen_engine(engine, workers, scheduler), scheduler is not None
             )
             return
-        with begun_engine(engine, workers, scheduler) as begun, progress_bars_or_lines() as report:
+        with started_engine(engine, workers, scheduler) as started, progress_bars_or_lines() as report:
             results = run_experiment(declared, folder, begun, recompute=recompute, progress=report)
         _show_end(results)
     if results.failures:

@@ -42,11 +42,11 @@ def tune(
     with report_errors():
         worlds = [make_environment(e) for e in environment or ["Hypercube:dim=5"]]
         template = builtin_policy(policy, horizon=horizon)
-        told = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
+        fixed = {k: v for k, v in template.params.items() if k not in ("scale", "ridge", "horizon", "random_state")}
         kind = type(template).__name__
         with progress_bars() as report:
             lab = Lab(folder / "cache", report)
-            found = tuning.tune(lab, kind, worlds, horizon, seed=seed, first_runs=runs, **told)
+            found = tuning.tune(lab, kind, worlds, horizon, seed=seed, first_runs=runs, **fixed)
         _show_finals(found, tuning.FINALISTS)
         path = found.save(folder / f"{name or kind}.json")
         say(f"wrote {path}; use it with `duelist simulate @{name or kind}`")

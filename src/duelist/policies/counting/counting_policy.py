@@ -223,7 +223,7 @@ class CountingPolicy(CopiedBySnapshot):
 
     @property
     def pending_(self) -> list[int]:
-        """Ids of duels asked and not yet told."""
+        """Ids of the pending duels."""
         return [number for number, *_ in self._player.pending()]
 
     @property

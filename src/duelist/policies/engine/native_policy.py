@@ -173,7 +173,7 @@ class NativePolicy(FittedPolicy):
         return duel
 
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
-        """Learn the outcome of an asked duel; `weight` 2 counts as the same outcome told twice."""
+        """Learn the outcome of an asked duel; `weight` 2 counts as two equal outcomes."""
         if self._player.tell(duel, outcome, weight):
             return
         if self._effects is not None:
@@ -364,7 +364,7 @@ class NativePolicy(FittedPolicy):
 
     @property
     def pending_(self) -> list[int]:
-        """Ids of duels asked and not yet told."""
+        """Ids of the pending duels."""
         return list(self._effects.pending) if self._effects is not None else list(self._player.pending_ids())
 
     @property

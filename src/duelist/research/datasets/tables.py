@@ -29,8 +29,8 @@ def whole_numbers(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, ...
         try:
             yield tuple(int(row[c]) for c in columns)
         except (TypeError, ValueError) as error:
-            told = ", ".join(f"{c} {row[c]!r}" for c in columns)
-            raise InvalidInput(f"{path}, line {line}: {told}.", "Each must be a whole number.") from error
+            values = ", ".join(f"{c} {row[c]!r}" for c in columns)
+            raise InvalidInput(f"{path}, line {line}: {values}.", "Each must be a whole number.") from error
 
 
 def texts(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:

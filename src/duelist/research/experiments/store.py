@@ -137,12 +137,12 @@ def check_format(folder: Path) -> None:
         return
     try:
         found = json.loads(mark.read_text(encoding="utf-8"))
-        told = f"{found['format']} version {found['version']}"
+        contents = f"{found['format']} version {found['version']}"
     except (ValueError, TypeError, KeyError):
-        told = "something else"
-    if told != f"{FORMAT} version {VERSION}":
+        contents = "something else"
+    if contents != f"{FORMAT} version {VERSION}":
         raise InvalidResults(
-            f"{folder} holds {told}.",
+            f"{folder} holds {contents}.",
             f"This release reads and writes {FORMAT} version {VERSION}: give another folder, or use the "
             "release that made it.",
         )

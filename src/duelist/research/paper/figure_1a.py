@@ -110,16 +110,16 @@ def _first_place(family: str, panel: str, horizon: int, results: Mapping[str, Re
 
 
 def _edge_over_max_in_p(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Claim:
-    told, signs = [], []
+    cases, signs = [], []
     for (family, panel), results in panels.items():
         for name in ("MaxPairUCB", "CoLSTIM"):
             sign = beats(results, name, "MaxInP")
             signs.append(sign)
-            told.append(
+            cases.append(
                 f"{name} {'below' if sign > 0 else 'above' if sign < 0 else 'level with'} MaxInP ({family}, {panel})"
             )
     conclusion = HOLDS if min(signs) > 0 else DOES_NOT_HOLD if max(signs) <= 0 else HOLDS_ONLY_IF
-    return PROSE.claim("edge over MaxInP", conclusion, cases="; ".join(told))
+    return PROSE.claim("edge over MaxInP", conclusion, cases="; ".join(cases))
 
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:

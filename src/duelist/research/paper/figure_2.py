@@ -194,7 +194,7 @@ def lower_in(results: Results) -> int:
     return int((results["VACDB"].final < results["MaxInP"].final).sum())
 
 
-def _told(results: Results) -> str:
+def _describe_rivals(results: Results) -> str:
     first, second = (results[name].final for name in RIVALS)
     low, high = interval(second - first)
     at = crossing(results)
@@ -217,7 +217,7 @@ def crossing_claim(panel: str, results: Results) -> Claim:
     """Return the claim, which holds if the interval at the horizon excludes zero, the crossing is not later than the
     paper's, and most runs agree.
     """
-    at, told = crossing(results), _told(results)
+    at, rivals = crossing(results), _describe_rivals(results)
     conclusion = DOES_NOT_HOLD
     if beats(results, *RIVALS) > 0 and at is not None:
         conditions = []
@@ -226,8 +226,8 @@ def crossing_claim(panel: str, results: Results) -> Claim:
         if 2 * lower_in(results) <= len(results["VACDB"].final):
             conditions.append("in the mean, not in most runs")
         conclusion = HOLDS_ONLY_IF if conditions else HOLDS
-        told = f"only {' and '.join(conditions)}: {told}" if conditions else told
-    return PROSE.claim("crossing", conclusion, dim=DIM, panel=panel.partition(", ")[2], horizon=HORIZON, rivals=told)
+        rivals = f"only {' and '.join(conditions)}: {rivals}" if conditions else rivals
+    return PROSE.claim("crossing", conclusion, dim=DIM, panel=panel.partition(", ")[2], horizon=HORIZON, rivals=rivals)
 
 
 def _others_claim(others: Mapping[tuple[str, str], Results]) -> Claim:
@@ -253,7 +253,7 @@ def _photos_claim(panels: Mapping[str, Results]) -> Claim:
         _conclusion([beats(results, *RIVALS) for results in photos.values()]),
         criterion=CRITERIA[fitted.PHOTO_CRITERION],
         horizon=PHOTO_HORIZON,
-        rivals="; ".join(f"{panel.partition(', ')[2]}: {_told(results)}" for panel, results in photos.items()),
+        rivals="; ".join(f"{panel.partition(', ')[2]}: {_describe_rivals(results)}" for panel, results in photos.items()),
     )
 
 

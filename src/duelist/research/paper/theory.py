@@ -63,7 +63,7 @@ def log_slope(x: Sequence[float], samples: Sequence[Floats]) -> tuple[float, flo
     return fit(np.array([s.mean() for s in samples])), float(low), float(high)
 
 
-def _told(slope: tuple[float, float, float]) -> str:
+def _slope_text(slope: tuple[float, float, float]) -> str:
     return f"{slope[0]:.2f} [{slope[1]:.2f}, {slope[2]:.2f}]"
 
 
@@ -130,12 +130,12 @@ def _in_horizon(lab: Lab, outcome: Findings, ax: Any) -> None:
         "changing arms": (RandomArms(dim=DIM), CHANGING_HORIZONS),
     }
     rows = []
-    told = []
+    slopes = []
     highs = []
     for marker, (name, (environment, horizons)) in zip("os", families.items(), strict=True):
         finals = [r.final for r in _play(lab, f"horizon, {name}", [(environment, t) for t in horizons])]
         slope = log_slope(horizons, finals)
-        told.append(f"{name} {_told(slope)}")
+        slopes.append(f"{name} {_slope_text(slope)}")
         highs.append(slope[1])
         means = [float(f.mean()) for f in finals]
         ax.plot(horizons, means, marker=marker, color=COLOURS["VACDB"], label=f"{name}: slope {slope[0]:.2f}")
@@ -152,7 +152,7 @@ def _in_horizon(lab: Lab, outcome: Findings, ax: Any) -> None:
             "horizon",
             HOLDS if max(highs) <= 0.5 else HOLDS_ONLY_IF if min(highs) <= 0.5 else DOES_NOT_HOLD,
             runs=RUNS,
-            slopes="; ".join(told),
+            slopes="; ".join(slopes),
         )
     )
 
@@ -161,7 +161,7 @@ def _in_dimension(lab: Lab, outcome: Findings, ax: Any) -> None:
     results = _play(lab, "dimension", [(Hypercube(dim=d), HORIZON) for d in DIMS])
     slope = log_slope(DIMS, [r.final for r in results])
     means = [float(r.final.mean()) for r in results]
-    ax.plot(DIMS, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
+    ax.plot(DIMS, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_slope_text(slope)}")
     ax.plot(DIMS, means[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
     ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="average regret")
     log_axis(ax.yaxis)
@@ -176,7 +176,7 @@ def _in_dimension(lab: Lab, outcome: Findings, ax: Any) -> None:
             "dimension",
             HOLDS if slope[1] <= 1.0 else DOES_NOT_HOLD,
             runs=RUNS,
-            slope=_told(slope),
+            slope=_slope_text(slope),
         )
     )
 
@@ -187,7 +187,7 @@ def _in_variance(lab: Lab, outcome: Findings, ax: Any) -> None:
     regret = [r.final / s for r, s in zip(results, SCALES, strict=True)]
     slope = log_slope(variance, regret)
     means = [float(r.mean()) for r in regret]
-    ax.plot(variance, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_told(slope)}")
+    ax.plot(variance, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_slope_text(slope)}")
     ax.plot(variance, means[0] * np.sqrt(np.divide(variance, variance[0])), color="grey", linestyle="--")
     ax.set(xscale="log", yscale="log", xlabel="sum of σ² over exploration", ylabel="average regret / scale")
     log_axis(ax.xaxis)
@@ -209,7 +209,7 @@ def _in_variance(lab: Lab, outcome: Findings, ax: Any) -> None:
             most=SCALES[-1],
             runs=RUNS,
             falls="yes" if falls else "no",
-            slope=_told(slope),
+            slope=_slope_text(slope),
         )
     )
 
@@ -237,7 +237,7 @@ def _noiseless(lab: Lab, outcome: Findings, ax: Any) -> None:
             horizon=HORIZON,
             runs=RUNS,
             growth=growth,
-            slope=_told(slope),
+            slope=_slope_text(slope),
         )
     )
 

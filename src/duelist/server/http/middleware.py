@@ -130,7 +130,7 @@ def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: BodyS
     if b"cache-control" not in present:
         caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
         headers.append((b"cache-control", caching))
-    if not body.is_complete:  # nobody will read the rest
+    if not body.is_complete:  # the rest will not be read
         headers.append((b"connection", b"close"))
     return headers
 

@@ -117,7 +117,7 @@ class WorkerConnection:
                     response = self._waiting.pop(message[0].pop("id"), None)
                     if response is not None and not response.done():
                         response.set_result(message)
-        except Exception as error:  # noqa: BLE001  (whatever it is, nobody may wait for ever)
+        except Exception as error:  # noqa: BLE001  (after any error, waiting callers must be released)
             log_event("reading from the worker failed", logging.ERROR, error=f"{type(error).__name__}: {error}")
         finally:
             self._ended.set()

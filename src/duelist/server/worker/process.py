@@ -129,7 +129,7 @@ def serve(requests: IO[bytes], responses: IO[bytes]) -> None:
     def respond(request: dict[str, Any]) -> None:
         try:
             send(_message(request["id"], *handler(request)))
-        except BaseException:  # noqa: BLE001  (without an output nobody can be told: the server starts another worker)
+        except BaseException:  # noqa: BLE001  (without an output it cannot report errors: the server starts another worker)
             os._exit(1)
 
     with ThreadPoolExecutor(THREADS) as threads:

@@ -33,7 +33,7 @@ class StudyLifecycle(StudyBase):
             return self._read_cache.state
 
     def open(self) -> None:
-        """Ask and accept votes, whatever the state was."""
+        """Open the study, from any state: raters are asked and votes accepted."""
         self._set_state(StudyState.OPEN)
 
     def pause(self) -> None:

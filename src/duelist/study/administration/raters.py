@@ -67,7 +67,7 @@ class RaterAdministration(StudyBase):
         return self.rater(name)
 
     def block(self, rater: str, exclude_votes: bool = False) -> Rater:
-        """Ask a rater nothing and accept no votes from them; with `exclude_votes`, also exclude the votes that they have given.
+        """Stop asking a rater and accept no more votes from them; with `exclude_votes`, also exclude the votes that they have given.
 
         Their pending duels are released. Excluded votes stay in the log, but the policy does not learn from them, and results include
         them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
@@ -127,7 +127,7 @@ class RaterAdministration(StudyBase):
         return RaterRow(name, {}, False, False, False, None, self._now()) if row is None else row
 
     def _prepare(self, rater: str, excluded: bool) -> _PreparedSnapshot | None:
-        """Replay the log before the change, so that nobody waits for it; return None if the same votes count as before."""
+        """Replay the log before the change, so that no other call waits for it; return None if the same votes count as before."""
         with self._reading() as tx:
             cache = self._read_cache
             before = frozenset(row.name for row in cache.raters.values() if row.excluded)

@@ -115,7 +115,7 @@ def create_token(
 
 
 def find_token(storage: Storage, secret: str) -> Token | None:
-    """Return the valid token with that secret, None if there is none."""
+    """Return the valid token with that secret, or None."""
     row = storage.find_token(token_hash(secret))
     token = None if row is None else _token(row)
     return token if token is not None and token.is_valid() else None

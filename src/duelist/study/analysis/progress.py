@@ -77,11 +77,11 @@ class Progress(TabularResult):
             return "there are no others (done)"
         if self.done and self.tied:  # that takes a tolerance
             return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
-        verdict = "done" if self.done else f"undecided at error rate {self.delta:g}"
+        decision = "done" if self.done else f"undecided at error rate {self.delta:g}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
         if self.identical:
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
-        return f"{counted} not ruled out after {self.votes} votes ({verdict})"
+        return f"{counted} not ruled out after {self.votes} votes ({decision})"
 
     def _table(self) -> TableContent:
         leader = f"{self.leader} (level with {self.tied})" if self.tied else self._leaders()

@@ -357,7 +357,7 @@ def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selecti
         log=log,
         arms=[arm.id for arm in chosen],
         features=_features(known, [arm.number for arm in chosen], arm_effects),
-        among=None if scope.retired or not any(arm.retired for arm in chosen) else _in_game(chosen),
+        among=None if scope.retired or not any(arm.retired for arm in chosen) else _ids_of_active(chosen),
         contexts=[arm.context for arm in chosen],
         excluded=known.excluded,
         stamp=known.stamp,
@@ -443,7 +443,7 @@ def _features(
     return analysis.WithArmEffects(features) if arm_effects else features
 
 
-def _in_game(arms: Sequence[Arm]) -> list[str]:
+def _ids_of_active(arms: Sequence[Arm]) -> list[str]:
     return [arm.id for arm in arms if not arm.retired]
 
 

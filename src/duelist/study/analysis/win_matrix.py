@@ -21,7 +21,7 @@ MOST_SHOWN: Final = 30
 _LONGEST_HEADER: Final = 16
 """Characters of a column's name."""
 MOST_ARMS: Final = 5000
-"""A matrix of more arms is refused: it takes too much memory and is of no use."""
+"""The largest number of arms of a matrix; a larger one takes much memory and cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)

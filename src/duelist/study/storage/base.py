@@ -345,7 +345,7 @@ class Storage(ABC):
         _not_supported("tokens")
 
     def find_token(self, digest: str) -> TokenRow | None:
-        """Return the token of that hash, expired and revoked ones too."""
+        """Return the token with that hash, even if it is expired or revoked."""
         _not_supported("tokens")
 
     def tokens(self) -> list[TokenRow]:

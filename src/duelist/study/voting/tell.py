@@ -61,9 +61,9 @@ def tell(tx: Transaction, cache: StudyCache, vote: VoteRow, now: int, revise: bo
                 "Pass revise=True to change the vote.",
                 code="vote_conflict.contradiction",
             )
-    refusal = cache.vote_refusal(rater)
-    if refusal is not None:
-        raise refusal
+    error = cache.vote_error(rater)
+    if error is not None:
+        raise error
     _check_changes(tx, last, rater)
     lease = _find_lease(tx, vote.duel, rater)
     sequence = tx.counters.n_votes + 1
@@ -95,9 +95,9 @@ def undo(
         raise VoteConflict(f"{rater!r} has not voted on duel {duel_id}.", "There is nothing to undo.")
     if last.outcome is None:
         return last, duel
-    refusal = cache.vote_refusal(rater)
-    if refusal is not None:
-        raise refusal
+    error = cache.vote_error(rater)
+    if error is not None:
+        raise error
     _check_changes(tx, last, rater)
     lease = _find_lease(tx, duel_id, rater)
     vote = last._replace(

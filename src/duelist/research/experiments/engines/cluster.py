@@ -148,8 +148,8 @@ class Cluster(Engine):
                 "Install the same release on all workers.",
             ) from error
         if type(error).__name__ == "KilledWorker":
-            told = f"the workers that played it died, again and again: out of memory, or killed ({error.last_worker.address})"
-            return Failure(told, str(error), error.last_worker.address)
+            message = f"the workers that played it died, again and again: out of memory, or killed ({error.last_worker.address})"
+            return Failure(message, str(error), error.last_worker.address)
         return failure(error)
 
     def _come_back(self, unfinished: int) -> None:

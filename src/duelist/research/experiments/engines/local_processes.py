@@ -68,11 +68,11 @@ class LocalProcesses(Engine):
                     return pool.submit(play_packed, cell.pack()).result()
                 except BrokenProcessPool:
                     continue
-        told = (
+        message = (
             f"the process that played it died, {_ATTEMPTS} times of {_ATTEMPTS} alone: out of memory, killed, or started by a program "
             "that has no `if __name__ == '__main__':` around what it does"
         )
-        return Failure(told, told, "a process on this machine")
+        return Failure(message, message, "a process on this machine")
 
     @property
     def workers(self) -> int:

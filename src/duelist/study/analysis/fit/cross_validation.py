@@ -13,7 +13,7 @@ from duelist.model.votes import Votes, numbered
 from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, NORMAL, VoteTable
 
-Judges = dict[int, Posterior]
+CrossFits = dict[int, Posterior]
 """The fit that predicts each group of raters, reused as the next starting point."""
 FOLDS: Final = 10
 _PRECISION: Final = 1e-9
@@ -27,7 +27,7 @@ def chances_without_own(
     excluded: NDArray[np.bool_],
     ridge: float | str,
     seed: int,
-    cross_fits: Judges | None = None,
+    cross_fits: CrossFits | None = None,
 ) -> Floats:
     """Return, for each wanted vote, the probability of the first arm, from a fit to decided votes without those of
     its rater.

@@ -61,7 +61,7 @@ def _characters(path: str) -> frozenset[int]:
 
 @lru_cache(maxsize=1)
 def _others() -> Sequence[tuple[str, frozenset[int]]]:
-    """Return the other installed families with the characters they can draw, largest first."""
+    """Return the other installed font families with the characters they can draw, largest first."""
     from matplotlib.font_manager import fontManager
 
     found: dict[str, frozenset[int]] = {}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.cross_validation import Judges, chances_without_own
+from duelist.study.analysis.fit.cross_validation import CrossFits, chances_without_own
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, VoteTable, as_vote_table
 from duelist.study.analysis.intervals import binomial_interval, check_level
@@ -142,7 +142,7 @@ def rater_statistics(
     false_alarms: float = 0.01,
     excluded: Collection[str] = (),
     seed: int = 0,
-    cross_fits: Judges | None = None,
+    cross_fits: CrossFits | None = None,
 ) -> Raters:
     """Return statistics of every rater that has a name.
 
@@ -163,17 +163,17 @@ def rater_statistics(
             field="false_alarms",
         )
     log = as_vote_table(votes, arms)
-    judged = _Judged(log, features, frozenset(excluded), level, false_alarms, ridge, seed, cross_fits)
-    rows = [judged.row(k) for k in np.flatnonzero(judged.votes).tolist()]
-    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, judged.units.alpha())
+    table = _RaterTable(log, features, frozenset(excluded), level, false_alarms, ridge, seed, cross_fits)
+    rows = [table.row(k) for k in np.flatnonzero(table.votes).tolist()]
+    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, table.units.alpha())
 
 
-class _Judged:
-    """Everything counted at once, over all raters."""
+class _RaterTable:
+    """The statistics of all raters, computed together."""
 
     def __init__(
         self, log: VoteTable, features: Features, excluded: frozenset[str], level: float, false_alarms: float, ridge: float | str,
-        seed: int, cross_fits: Judges | None,
+        seed: int, cross_fits: CrossFits | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
         self.excluded = np.array([name in excluded for name in log.raters], np.bool_)

@@ -260,7 +260,7 @@ def _unfold_nested(sheet: Sheet, given: Mapping[str, str | None], nested: str) -
 
 
 def _answers_in(row: Row, cell: Any, names: Any) -> Iterator[tuple[str, Any]]:
-    """Yield system and answer: of an object by system, of objects that name it, or of a list with names beside it."""
+    """Yield (system, answer) from an object keyed by system, a list of objects that name it, or a list with separate names."""
     if isinstance(cell, dict):
         yield from cell.items()
         return

@@ -119,7 +119,7 @@ def _explain(error: Exception, cause: BaseException) -> Explanation:
         return _CORRUPTED  # Python could not read what SQLite returned
     if isinstance(error, sa.exc.OperationalError) and not name and not code:
         return _LOST  # PostgreSQL's driver has no code if the server did not answer
-    return StorageError, "refused the call", "Nothing of it was written."
+    return StorageError, "rejected the call", "Nothing of it was written."
 
 
 @contextmanager
