@@ -10,7 +10,7 @@ namespace {
 
 constexpr i64 CLIMBERS = 1024;
 constexpr i64 CLIMBS = 32;
-constexpr i64 CLIMBERS_A_CLIMB = 256;
+constexpr i64 ARMS_PER_CLIMB = 256;
 constexpr int CLIMB_STEPS = 8;
 constexpr i64 FIRST_ROWS = 16;
 constexpr i64 FIRST_DRAWS = 64;
@@ -261,7 +261,7 @@ i64 best_partner(const SortedArms& sorted, const PairConstraints& constraints, i
 // midpoint of the first pairs of all climbs.
 std::vector<double> climb(const SortedArms& sorted, const SearchGoal& goal, Incumbent& found) {
     i64 n = sorted.n();
-    i64 starts = std::max<i64>(1, std::min(CLIMBS, n / CLIMBERS_A_CLIMB));
+    i64 starts = std::max<i64>(1, std::min(CLIMBS, n / ARMS_PER_CLIMB));
     std::vector<double> midpoint(static_cast<std::size_t>(sorted.dim), 0.0);
     AlignedDoubles line(n);
     for (i64 start = 0; start < starts; start++) {

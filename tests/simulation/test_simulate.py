@@ -169,8 +169,8 @@ def test_the_cut_into_stretches_does_not_change_the_results(monkeypatch, world, 
     policies = (*THREE[:2], dl.VACDB(horizon=None))
     labels = dict(zip("abc", policies, strict=True))
     expected = dl.simulate(labels, WORLDS[world], horizon=300, runs=4)
-    monkeypatch.setattr(simulation, "_LONGEST_STRETCH", longest)
-    monkeypatch.setattr(simulation, "_STRETCH_BYTES", most_bytes)
+    monkeypatch.setattr(simulation, "_MAX_BLOCK_ROUNDS", longest)
+    monkeypatch.setattr(simulation, "_MAX_BLOCK_BYTES", most_bytes)
     cut = dl.simulate(labels, WORLDS[world], horizon=300, runs=4)
     for label in labels:
         assert_same_log(cut.log(label), expected.log(label))

@@ -125,7 +125,7 @@ def test_the_limit_is_as_documented():
     from duelist.simulation import run_log as recording
 
     assert recording.MOST_BYTES == 2**30
-    assert sum(array.dtype.itemsize for array in recording.blank_log(1, 1)) == recording.BYTES_A_DUEL
+    assert sum(array.dtype.itemsize for array in recording.blank_log(1, 1)) == recording.BYTES_PER_DUEL
 
 
 def test_what_is_not_kept_is_refused_with_the_way_to_keep_it():

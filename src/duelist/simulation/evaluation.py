@@ -38,7 +38,7 @@ JUDGED: Final = ("best", "rank", "learn")
 TOP: Final = 10
 _NEW_ROUNDS: Final = 50
 _STRETCH: Final = 1000
-_DIMS_A_RIDGE: Final = 5.0
+_DIMS_PER_RIDGE: Final = 5.0
 """Features explain the same total variance whatever their number: the ridge grows with it, as that of policies does."""
 _LEAST_CHANCE: Final = 1e-12
 _LEVEL: Final = 1e-12
@@ -187,7 +187,7 @@ class _FixedRun(NamedTuple):
 def usual_ridge(arms: Floats) -> Floats:
     """Return a ridge in the units of the features: each explains variance 1, and less if there are many."""
     variance = arms.var(axis=0)
-    return default_ridge(arms.shape[1], _DIMS_A_RIDGE) * np.where(variance > 0.0, variance, 1.0)
+    return default_ridge(arms.shape[1], _DIMS_PER_RIDGE) * np.where(variance > 0.0, variance, 1.0)
 
 
 def _wins(log: DuelLog, run: int, n: int) -> Floats:

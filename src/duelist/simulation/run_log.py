@@ -21,7 +21,7 @@ KEEP: Final = ("duels", "curves")
 CURVE_POINTS: Final = 201
 """The default number of rounds at which curves are recorded."""
 LAYERS_KEPT: Final = 32
-BYTES_A_DUEL: Final = 26
+BYTES_PER_DUEL: Final = 26
 MOST_BYTES: Final = 1 << 30
 """By default, a policy's duels are recorded unless they would take more than this."""
 
@@ -69,7 +69,7 @@ def blank_log(runs: int, rounds: int) -> DuelLog:
 def what_to_keep(keep: str | None, runs: int, horizon: int) -> str:
     """Return `keep` if valid; None means duels, unless there are too many."""
     if keep is None:
-        return "duels" if runs * horizon * BYTES_A_DUEL <= MOST_BYTES else "curves"
+        return "duels" if runs * horizon * BYTES_PER_DUEL <= MOST_BYTES else "curves"
     return check_choice("keep", keep, KEEP)
 
 
@@ -78,7 +78,7 @@ def check_duels_fit(runs: int, horizon: int) -> None:
     if what_to_keep(None, runs, horizon) != "duels":
         raise InvalidInput(
             f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them.",
-            f"Give at most {MOST_BYTES // (horizon * BYTES_A_DUEL)} runs, or fewer rounds.",
+            f"Give at most {MOST_BYTES // (horizon * BYTES_PER_DUEL)} runs, or fewer rounds.",
         )
 
 

@@ -41,9 +41,9 @@ Policies = Policy | str | Iterable[Policy | str] | Mapping[str, Policy | str]
 """One policy, several, or a mapping from labels to policies; each may be given by name, as in "VACDB:scale=0.5"."""
 
 _WORLD, _ARMS, _OUTCOMES, _POLICY, _NEW_ARMS = range(5)
-_LONGEST_STRETCH = 1000
-_STRETCH_BYTES = 1 << 26
-_RUNS_A_TASK = 8
+_MAX_BLOCK_ROUNDS = 1000
+_MAX_BLOCK_BYTES = 1 << 26
+_RUNS_PER_TASK = 8
 
 
 def stream(seed: int, run: int, purpose: int) -> np.random.SeedSequence:
@@ -243,11 +243,11 @@ class _CurveRecorder:
         return self._recorder.curves()
 
 
-def _block_size(bytes_a_round: int) -> int:
+def _block_size(bytes_per_round: int) -> int:
     """Return how many rounds to play at once, so that their arms fit in memory; 1 until the sizes are known."""
-    if bytes_a_round == 0:
+    if bytes_per_round == 0:
         return 1
-    return max(1, min(_LONGEST_STRETCH, _STRETCH_BYTES // bytes_a_round))
+    return max(1, min(_MAX_BLOCK_ROUNDS, _MAX_BLOCK_BYTES // bytes_per_round))
 
 
 def usable_cores() -> int:
@@ -276,10 +276,10 @@ class _NativeRuns(ABC):
         rounds.
         """
         if self._runs is None:
-            self._runs = self._begun(rounds)
+            self._runs = self._start_runs(rounds)
         chances = native.VoteModel(*truth)
         runs = len(self._words)
-        size = min(_RUNS_A_TASK, -(-runs // self._threads))
+        size = min(_RUNS_PER_TASK, -(-runs // self._threads))
 
         def task(first: int) -> None:
             stop = min(first + size, runs)
@@ -289,7 +289,7 @@ class _NativeRuns(ABC):
             piece.result()
 
     @abstractmethod
-    def _begun(self, rounds: Rounds) -> Any:
+    def _start_runs(self, rounds: Rounds) -> Any:
         """Return the runs in the engine, before their first round."""
 
 
@@ -300,7 +300,7 @@ class _CountingRuns(_NativeRuns):
         super().__init__(seeds, threads, distinct)
         self._template = template
 
-    def _begun(self, rounds: Rounds) -> Any:
+    def _start_runs(self, rounds: Rounds) -> Any:
         return native.SimulatedCountingRuns(self._template.make_rule(), self._words)
 
 
@@ -311,7 +311,7 @@ class _FeatureRuns(_NativeRuns):
         super().__init__(seeds, threads, distinct)
         self._template = template
 
-    def _begun(self, rounds: Rounds) -> Any:
+    def _start_runs(self, rounds: Rounds) -> Any:
         return native.SimulatedRuns(self._template.make_rule(), self._first_states(rounds))
 
     def _first_states(self, rounds: Rounds) -> list[Any]:

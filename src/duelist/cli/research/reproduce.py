@@ -56,7 +56,7 @@ def reproduce(
     with report_errors():
         setting = Figure1aSetting(**{name: value for name, value in changed.items() if value is not None})
         with started_engine(engine, workers, scheduler) as started, progress_bars() as report:
-            outcomes = run(experiments, folder, report, begun, setting)
+            outcomes = run(experiments, folder, report, started, setting)
         rows = [(c.claim, c.setting, c.figure, c.conclusion) for outcome in outcomes for c in outcome.claims]
         say_table(("claim", "setting", "finding", "does it hold?"), rows, "Claims")
         if docs is not None:

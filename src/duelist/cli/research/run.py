@@ -47,7 +47,7 @@ def run(
             )
             return
         with started_engine(engine, workers, scheduler) as started, progress_bars_or_lines() as report:
-            results = run_experiment(declared, folder, begun, recompute=recompute, progress=report)
+            results = run_experiment(declared, folder, started, recompute=recompute, progress=report)
         _show_end(results)
     if results.failures:
         raise typer.Exit(1)

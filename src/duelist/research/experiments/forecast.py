@@ -23,7 +23,7 @@ from duelist.simulation.simulate import usable_cores
 TRIAL_SECONDS: Final = 10.0
 _TRIAL_RUNS: Final = 2
 _SHORTEST: Final = 16
-_BYTES_A_ROW: Final = 40
+_BYTES_PER_ROW: Final = 40
 """Five sums of eight bytes; compression makes up for the other columns."""
 
 _UNITS: Final = (("s", 1, 120), ("min", 60, 7200), ("h", 3600, 259_200))
@@ -99,7 +99,7 @@ def forecast(
         for pair, cells in planned.items()
         for done in [measured.get(pair, [])]
     ]
-    return Forecast(tuple(lines), rows * _BYTES_A_ROW / 1e6)
+    return Forecast(tuple(lines), rows * _BYTES_PER_ROW / 1e6)
 
 
 def _seconds_a_run(

@@ -62,7 +62,7 @@ def run(lab: Lab) -> Findings:
     utilities = fitted.fit_utilities(events.counts)
     outcome.add_table(
         "dimension",
-        f"The paper's likelihood cannot tell the dimension: {fitted.FOLDS}-fold held-out log-likelihood a vote, in natural logarithms",
+        f"The paper's likelihood cannot tell the dimension: {fitted.FOLDS}-fold held-out log-likelihood per vote, in natural logarithms",
         ("dimension", "parameters", "held-out log-likelihood", "minus dimension 1", "largest change of a utility"),
         fitted.dimension_rows(events, utilities),
     )
