@@ -20,15 +20,15 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from benchmarks import DOCS
-from duelist.research.paper import beyond
-from duelist.research.paper.beyond import TAIL
+from duelist.research.paper import frontier_claims
+from duelist.research.paper.frontier_claims import TAIL
 
 Floats = NDArray[np.float64]
 
 DIM, N_ARMS, HORIZON, BLOCK = 5, 32, 4000, 128
-SCALES: Final = tuple(beyond.WANTED)
+SCALES: Final = tuple(frontier_claims.WANTED)
 WORLDS: Final = ("hypercube", "random arms")
-WANTED: Final = np.array(list(beyond.WANTED.values()))
+WANTED: Final = np.array(list(frontier_claims.WANTED.values()))
 """Shares of the regret of the first variant that a good one stays under, by scale."""
 SEED: Final = 9_000_011
 

@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import native_testing as parts
 import numpy as np
 from scipy.linalg import solve_triangular
 
 import duelist as dl
-import native_testing as parts
 from duelist import native
 
 Row = dict[str, Any]

@@ -1,10 +1,10 @@
 """The public pair searches: widths in the inverse precision, invariances, refusals."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 
 import duelist as dl
-import native_testing as parts
 from duelist import native
 from duelist.native import MANY_ARMS
 from tests.helpers.policies import brute_force

@@ -5,12 +5,12 @@ Seeds are 0 and were fixed before any result was seen; tolerances are derived be
 
 import math
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import duelist as dl
-import native_testing as parts
 from duelist.simulation.environments import FixedArms, Hypercube, RandomArms
 from tests.helpers.policies.feature_scale import squared_sizes
 from tests.helpers.policies.search import NOBODY_OUT, whitened

@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 
 from duelist.server.content import ContentRenderer
 from duelist.server.events import StudyEvents
+from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
-from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.worker.client import WorkerClient
 from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_storage
 from duelist.study.administration.tokens import Scope, Token, find_token, token_hash

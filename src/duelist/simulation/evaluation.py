@@ -24,6 +24,7 @@ from scipy.special import ndtri
 
 from duelist.core.arrays import Floats, check_choice, check_integer
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import format_table
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
 from duelist.model.ridge_selection import default_ridge
@@ -76,15 +77,11 @@ class Evaluation:
         every = all(votes == self.rounds for votes in self.votes.values())
         head = f"{self.goal}: after {self.rounds} {'votes' if every else 'rounds'}, {self.runs} runs, {100 * self.confidence:g}% intervals"
         names = [*([] if every else ["votes"]), *(measure.name for measure in next(iter(self.rows.values())))]
-        lines = [["policy", *names]]
-        for label, row in self.rows.items():
-            lines.append([label, *([] if every else [f"{self.votes[label]:.0f}"]), *map(str, row)])
-        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        text = [
-            "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-            for line in lines
+        rows = [
+            [label, *([] if every else [f"{self.votes[label]:.0f}"]), *map(str, row)]
+            for label, row in self.rows.items()
         ]
-        return "\n".join([head, *(line.rstrip() for line in text)])
+        return f"{head}\n{format_table(['policy', *names], rows)}"
 
 
 def evaluate(

@@ -19,6 +19,7 @@ from duelist.core.dataframes import to_pandas, to_polars
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS, atomic_write
+from duelist.core.tables import format_table
 from duelist.simulation.regret import KINDS, check_kind, regret
 from duelist.simulation.run_log import Curves, DuelLog
 
@@ -61,13 +62,8 @@ class Summary:
     def __str__(self) -> str:
         head = f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {100 * self.confidence:g}% intervals"
         columns = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
-        lines = [columns] + [_cells(row, row.label == self.reference) for row in self.rows]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
-        text = [
-            "  ".join(c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True)))
-            for line in lines
-        ]
-        return "\n".join([head, *(line.rstrip() for line in text)])
+        rows = [_cells(row, row.label == self.reference) for row in self.rows]
+        return f"{head}\n{format_table(columns, rows)}"
 
 
 def _cells(row: SummaryRow, is_reference: bool) -> list[str]:

@@ -1,8 +1,7 @@
 """Arms ready for a search, as the policies prepare them."""
 
-import numpy as np
-
 import native_testing as parts
+import numpy as np
 
 NOBODY_OUT = np.empty((0, 2), np.int64)
 

@@ -4,12 +4,12 @@ import itertools
 import math
 from typing import Any
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import stats
 
 import duelist as dl
-import native_testing as parts
 from duelist.simulation.environments import PreferenceMatrix
 from tests.helpers.policies.counting import CIRCLE, NAMES, ORDERED, made, voted, wins_of
 

@@ -2,12 +2,12 @@
 
 import math
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import special, stats
 
 import duelist as dl
-import native_testing as parts
 from tests.helpers.policy_state import pending
 
 MEANS = {"logistic": special.expit, "probit": stats.norm.cdf, "exponential": stats.laplace.cdf}

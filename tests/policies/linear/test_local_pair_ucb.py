@@ -2,12 +2,12 @@
 
 import math
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import stats
 
 import duelist as dl
-import native_testing as parts
 from duelist.reference.fit import Vote, curvature, effective_horizon, estimate, squared_widths
 from duelist.reference.links import link_mean, link_slope
 from duelist.reference.local_pair_ucb import log_loss_radius as reference_log_loss_radius

@@ -11,7 +11,7 @@ from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments import tuning
 from duelist.research.experiments.lab import Lab, Result
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
-from duelist.research.paper import figure_2, fitted
+from duelist.research.paper import figure_2, fitted_models
 from duelist.research.paper.problems import ALL_POLICIES
 from tests.helpers.policy_state import known
 
@@ -33,7 +33,7 @@ def photos(folder):
 
 @pytest.fixture(scope="module")
 def utilities(counts):
-    return fitted.fit_utilities(counts)
+    return fitted_models.fit_utilities(counts)
 
 
 def log_likelihood(counts, u):
@@ -45,7 +45,7 @@ def log_likelihood(counts, u):
 
 def test_fitted_utilities_are_where_the_likelihood_is_flat(counts, utilities):
     chance = expit(utilities[:, None] - utilities[None])
-    slope = counts.sum(axis=1) - ((counts + counts.T) * chance).sum(axis=1) - fitted.EVENT_RIDGE * utilities
+    slope = counts.sum(axis=1) - ((counts + counts.T) * chance).sum(axis=1) - fitted_models.EVENT_RIDGE * utilities
     np.testing.assert_allclose(slope, 0.0, atol=1e-8)
     assert utilities.sum() == pytest.approx(0.0, abs=1e-8)
 
@@ -53,17 +53,17 @@ def test_fitted_utilities_are_where_the_likelihood_is_flat(counts, utilities):
 @pytest.mark.parametrize("criterion", [0, 1, 2])
 def test_the_photo_model_is_where_its_likelihood_is_flat(photos, criterion):
     arms, wins = photos.standardised, photos.wins[criterion]
-    theta = fitted.fit_theta(arms, wins, fitted.PHOTO_RIDGE)
+    theta = fitted_models.fit_theta(arms, wins, fitted_models.PHOTO_RIDGE)
     u = arms @ theta
     pull = wins.sum(axis=1) - ((wins + wins.T) * expit(u[:, None] - u[None])).sum(axis=1)
-    np.testing.assert_allclose(arms.T @ pull, fitted.PHOTO_RIDGE * theta, atol=1e-7)
+    np.testing.assert_allclose(arms.T @ pull, fitted_models.PHOTO_RIDGE * theta, atol=1e-7)
 
 
-@pytest.mark.parametrize("dim", fitted.DIMS)
+@pytest.mark.parametrize("dim", fitted_models.DIMS)
 def test_every_dimension_fits_the_votes_alike(counts, utilities, dim):
     """The likelihood sees features and theta only through x . theta, so the dimension cannot be told from votes."""
     for seed in (0, 1):
-        arms, theta = fitted.fit_jointly(counts, dim, np.random.default_rng(seed))
+        arms, theta = fitted_models.fit_jointly(counts, dim, np.random.default_rng(seed))
         assert arms.shape == (100, dim)
         u = arms @ theta
         np.testing.assert_allclose(u - u.mean(), utilities, atol=1e-4)
@@ -71,9 +71,9 @@ def test_every_dimension_fits_the_votes_alike(counts, utilities, dim):
 
 
 def test_held_out_votes_do_not_tell_the_dimension_either(folder, utilities, monkeypatch):
-    monkeypatch.setattr(fitted, "DIMS", (1, 3, 5))
-    monkeypatch.setattr(fitted, "FOLDS", 2)
-    rows = fitted.dimension_rows(load_eventtime(folder), utilities)
+    monkeypatch.setattr(fitted_models, "DIMS", (1, 3, 5))
+    monkeypatch.setattr(fitted_models, "FOLDS", 2)
+    rows = fitted_models.dimension_rows(load_eventtime(folder), utilities)
     assert [row[:2] for row in rows] == [(1, 101), (3, 303), (5, 505)]
     for _, _, held_out, difference, change in rows:
         assert np.log(0.5) < held_out < 0.0
@@ -83,34 +83,34 @@ def test_held_out_votes_do_not_tell_the_dimension_either(folder, utilities, monk
 
 @pytest.mark.parametrize("dim", [1, 2, 5, 10])
 def test_features_give_back_the_utilities(utilities, dim):
-    arms, theta = fitted.factorise(utilities, dim, seed=3)
+    arms, theta = fitted_models.factorise(utilities, dim, seed=3)
     np.testing.assert_allclose(arms @ theta, utilities, atol=1e-9)
     np.testing.assert_allclose(arms.mean(axis=0), 0.0, atol=1e-9)
     np.testing.assert_allclose(arms.std(axis=0), 1.0)
 
 
 def test_features_depend_on_the_seed_alone(utilities):
-    first, again, other = (fitted.factorise(utilities, 5, seed)[0] for seed in (1, 1, 2))
+    first, again, other = (fitted_models.factorise(utilities, 5, seed)[0] for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
 
 
 @pytest.mark.parametrize(("criterion", "percent"), [(0, 71), (1, 67), (2, 64)])
 def test_the_linear_photo_model_predicts_as_many_held_out_votes_as_is_known(photos, criterion, percent):
-    row = fitted.photo_row(photos, criterion)
+    row = fitted_models.photo_row(photos, criterion)
     assert round(100 * row[3]) == percent
     assert row[1] == photos.wins[criterion].sum()
 
 
 def test_photo_worlds_share_their_features(photos):
-    simulated, replayed = fitted.photo_worlds(photos)
+    simulated, replayed = fitted_models.photo_worlds(photos)
     np.testing.assert_array_equal(simulated.arms, replayed.arms)
     assert simulated.dim == replayed.dim == 23
     np.testing.assert_array_equal(replayed.matrix, photos.shares[0])
 
 
 def test_the_published_scale_is_in_multiples_of_the_kappa_the_policy_derives(utilities):
-    world = fitted.event_world(utilities)
+    world = fitted_models.event_world(utilities)
     policy: Any = figure_2.publish("VACDB", {"scale": 3.0, "explore": "widest"}, world)
     policy.ask(world.arms)
     kappa = known(policy).kappa
@@ -181,8 +181,8 @@ SMALL = {
 def small(folder, monkeypatch):
     for name, value in SMALL.items():
         monkeypatch.setattr(figure_2, name, value)
-    monkeypatch.setattr(fitted, "DIMS", (1, 2))
-    monkeypatch.setattr(fitted, "FOLDS", 2)
+    monkeypatch.setattr(fitted_models, "DIMS", (1, 2))
+    monkeypatch.setattr(fitted_models, "FOLDS", 2)
     monkeypatch.setattr(tuning, "SCALES", (0.5, 1.0))
     monkeypatch.setattr(tuning, "RIDGES", (1.0,))
     monkeypatch.setenv("DUELIST_DATA", str(folder))

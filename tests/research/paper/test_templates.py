@@ -6,7 +6,7 @@ from importlib.resources import files
 import pytest
 
 from duelist.research.experiments.reports.findings import BEYOND
-from duelist.research.paper import beyond, figure_1a, figure_1b, figure_2, frontier, theory
+from duelist.research.paper import figure_1a, figure_1b, figure_2, frontier, frontier_claims, theory
 
 USED = re.compile(r'(PROSE|PROSE\.claim|_shares)\(\s*["\']([^"\']+)["\']')
 
@@ -27,7 +27,7 @@ def sections_used(*modules):
         (figure_1b.PROSE, ["figure_1b.py"]),
         (figure_2.PROSE, ["figure_2.py"]),
         (theory.PROSE, ["theory.py"]),
-        (beyond.PROSE, ["frontier.py", "beyond.py"]),
+        (frontier_claims.PROSE, ["frontier.py", "frontier_claims.py"]),
     ],
 )
 def test_sections_are_those_in_use(prose, modules):
@@ -39,4 +39,4 @@ def test_claims_of_the_frontier_are_marked_as_ours():
     sections = re.findall(r"^section: (.*)$", text, flags=re.MULTILINE)
     assert set(sections) == {BEYOND}
     assert len(sections) == text.count("# claim: ")
-    assert vars(frontier)["PROSE"] is beyond.PROSE
+    assert vars(frontier)["PROSE"] is frontier_claims.PROSE

@@ -11,7 +11,7 @@ import typer
 from duelist.cli.console import log, report_errors, say, say_table
 from duelist.cli.defaults import ENGINE
 from duelist.cli.progress import progress_bars_or_lines
-from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, started_engine, chosen_engine
+from duelist.cli.research.engines import EngineOption, SchedulerOption, WorkersOption, chosen_engine, started_engine
 from duelist.core.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from duelist.core.arrays import Floats, Ints
+from duelist.core.tables import format_table
 from duelist.simulation.runs import interval
 
 CONFIDENCE: Final = 0.95
@@ -67,14 +68,7 @@ class Best:
 def format_summaries(rows: Sequence[PolicySummary], reference: str) -> str:
     """Format summaries as a plain table."""
     head = ["policy", "runs", "mean", "interval", "median", "worst", f"minus {reference}", "paired interval"]
-    lines = [head, *(_cells(row) for row in rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    return "\n".join(
-        "  ".join(
-            c.ljust(w) if k == 0 else c.rjust(w) for k, (c, w) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    return format_table(head, [_cells(row) for row in rows])
 
 
 def _cells(row: PolicySummary) -> list[str]:

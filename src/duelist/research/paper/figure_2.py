@@ -18,7 +18,7 @@ from duelist.research.experiments.reports.figures import COLOURS, COLUMNS, beats
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
-from duelist.research.paper import fitted
+from duelist.research.paper import fitted_models
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published
 from duelist.simulation.environments import Environment, FixedArms
 from duelist.simulation.runs import interval
@@ -59,23 +59,25 @@ def run(lab: Lab) -> Findings:
     """
     events, photos = load_eventtime(), load_photos()
     outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
-    utilities = fitted.fit_utilities(events.counts)
+    utilities = fitted_models.fit_utilities(events.counts)
     outcome.add_table(
         "dimension",
-        f"The paper's likelihood cannot tell the dimension: {fitted.FOLDS}-fold held-out log-likelihood per vote, in natural logarithms",
+        "The paper's likelihood cannot tell the dimension: "
+        f"{fitted_models.FOLDS}-fold held-out log-likelihood per vote, in natural logarithms",
         ("dimension", "parameters", "held-out log-likelihood", "minus dimension 1", "largest change of a utility"),
-        fitted.dimension_rows(events, utilities),
+        fitted_models.dimension_rows(events, utilities),
     )
     outcome.add_table(
         "photo-model",
-        f"Linear model of the photos: {fitted.FOLDS}-fold held-out pairs, ridge {fitted.PHOTO_RIDGE:g}; a coin has log-likelihood -0.693",
+        f"Linear model of the photos: {fitted_models.FOLDS}-fold held-out pairs, "
+        f"ridge {fitted_models.PHOTO_RIDGE:g}; a coin has log-likelihood -0.693",
         ("criterion", "votes", "indifferent", "votes predicted", "majorities predicted", "held-out log-likelihood"),
-        [fitted.photo_row(photos, criterion) for criterion in range(len(CRITERIA))],
+        [fitted_models.photo_row(photos, criterion) for criterion in range(len(CRITERIA))],
     )
-    world = fitted.event_world(utilities)
+    world = fitted_models.event_world(utilities)
     published = published_settings(lab, world)
     tuned = tuned_settings(lab, "events", world, TUNING_HORIZON, TUNING_RUNS)
-    simulated, replayed = fitted.photo_worlds(photos)
+    simulated, replayed = fitted_models.photo_worlds(photos)
     photo_tuned = tuned_settings(lab, "photos", simulated, PHOTO_TUNING_HORIZON, PHOTO_TUNING_RUNS)
     plan: dict[str, tuple[Environment, dict[str, NativePolicy], int, int]] = {
         "events, as published": (world, {n: publish(n, published[n], world) for n in ALL_POLICIES}, HORIZON, RUNS),
@@ -160,10 +162,10 @@ def other_worlds(
 ) -> dict[tuple[str, str], dict[str, Result]]:
     """Play the two rivals in worlds that fit the votes as well as ours, with the settings tuned in ours."""
     worlds = {
-        f"dimension {DIM}, other random start": fitted.event_world(utilities, seed=OTHER_FEATURE_SEED),
-        "dimension 2": fitted.event_world(utilities, dim=2),
-        "dimension 10": fitted.event_world(utilities, dim=10),
-        f"dimension {DIM}, utilities reversed": fitted.event_world(-utilities),
+        f"dimension {DIM}, other random start": fitted_models.event_world(utilities, seed=OTHER_FEATURE_SEED),
+        "dimension 2": fitted_models.event_world(utilities, dim=2),
+        "dimension 10": fitted_models.event_world(utilities, dim=10),
+        f"dimension {DIM}, utilities reversed": fitted_models.event_world(-utilities),
     }
     results: dict[tuple[str, str], dict[str, Result]] = {}
     for features, world in worlds.items():
@@ -251,9 +253,11 @@ def _photos_claim(panels: Mapping[str, Results]) -> Claim:
     return PROSE.claim(
         "photos",
         _conclusion([beats(results, *RIVALS) for results in photos.values()]),
-        criterion=CRITERIA[fitted.PHOTO_CRITERION],
+        criterion=CRITERIA[fitted_models.PHOTO_CRITERION],
         horizon=PHOTO_HORIZON,
-        rivals="; ".join(f"{panel.partition(', ')[2]}: {_describe_rivals(results)}" for panel, results in photos.items()),
+        rivals="; ".join(
+            f"{panel.partition(', ')[2]}: {_describe_rivals(results)}" for panel, results in photos.items()
+        ),
     )
 
 
@@ -272,11 +276,11 @@ def _record(events: EventTime) -> dict[str, Any]:
     return {
         "figure seed": FIGURE_SEED,
         "tuning seed": TUNING_SEED,
-        "feature seed": fitted.FEATURE_SEED,
-        "fold seed": fitted.FOLD_SEED,
+        "feature seed": fitted_models.FEATURE_SEED,
+        "fold seed": fitted_models.FOLD_SEED,
         "dimension of the events": DIM,
-        "ridge of the events' utilities": fitted.EVENT_RIDGE,
-        "ridge of the photos' model": fitted.PHOTO_RIDGE,
+        "ridge of the events' utilities": fitted_models.EVENT_RIDGE,
+        "ridge of the photos' model": fitted_models.PHOTO_RIDGE,
         "runs": {"events": RUNS, "other features": OTHER_RUNS, "photos": PHOTO_RUNS},
         "tuning": {
             "events": f"{TUNING_RUNS} runs of {TUNING_HORIZON}",
@@ -323,7 +327,7 @@ def _caption(panels: Mapping[str, Results]) -> str:
         runs=RUNS,
         scale_runs=SCALE_RUNS,
         tuning_horizon=TUNING_HORIZON,
-        criterion=CRITERIA[fitted.PHOTO_CRITERION],
+        criterion=CRITERIA[fitted_models.PHOTO_CRITERION],
         photo_runs=PHOTO_RUNS,
         photo_tuning_horizon=PHOTO_TUNING_HORIZON,
     )

@@ -15,10 +15,10 @@ from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.findings import Findings
 from duelist.research.experiments.tuning import TUNING_SEED, tune
-from duelist.research.paper import beyond
-from duelist.research.paper.beyond import FLIPPED, PROSE, SEED, TUNED, Panels
+from duelist.research.paper import frontier_claims
 from duelist.research.paper.figure_1b import SCALES
-from duelist.research.paper.fitted import event_world, fit_utilities, photo_worlds
+from duelist.research.paper.fitted_models import event_world, fit_utilities, photo_worlds
+from duelist.research.paper.frontier_claims import FLIPPED, PROSE, SEED, TUNED, Panels
 from duelist.research.paper.problems import ALL_POLICIES, DIM, HORIZON, RUNS
 from duelist.simulation.environments import (
     DelayedVotes,
@@ -109,7 +109,7 @@ def run(lab: Lab) -> Findings:
         results[title] = dict(zip(policies, lab.run(f"frontier: {title}", cells), strict=True))
     outcome.add_table("relative", "mean regret divided by that of the best", *_relative(results))
     outcome.add_table("regret", "mean average regret, and the worst run over the median", *_absolute(results, grid))
-    outcome.claims += beyond.claims(lab, results, tuned, outcome)
+    outcome.claims += frontier_claims.claims(lab, results, tuned, outcome)
     outcome.add_figure("relative", _draw(results), PROSE("caption"))
     outcome.settings = {
         "seed": SEED,

@@ -12,7 +12,7 @@ from duelist.core.arrays import Floats
 from duelist.model.links import get_link
 from duelist.model.stopping import LinearPosterior, decided_arm
 from duelist.policies import NativePolicy
-from duelist.research.paper.fitted import fit_theta, pairs_of
+from duelist.research.paper.fitted_models import fit_theta, pairs_of
 from duelist.simulation.simulate import policy_seed
 
 N_ARMS: Final = 12

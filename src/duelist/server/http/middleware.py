@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
-from duelist.server.http.bodies import BodyStream
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
+from duelist.server.http.bodies import BodyStream
 from duelist.server.monitoring.logs import log_event
 
 Scope = MutableMapping[str, Any]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from duelist.server.http.bodies import JSON, LIMITS, JsonRequest, allow_body
 from duelist.server.errors import RequestError
+from duelist.server.http.bodies import JSON, LIMITS, JsonRequest, allow_body
 
 PREFIX: Final = "/api/v1"
 CALLER: Final = "duelist_caller"

@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
 from duelist.server.http.routing import CheckedRoute
+from duelist.server.http.uploads import download_folder, file_response, safe_name, uploaded_file
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.analysis import (
     CanStopResponse,
@@ -26,7 +27,6 @@ from duelist.server.schemas.analysis import (
     WinMatrixResponse,
 )
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.server.http.uploads import download_folder, file_response, safe_name, uploaded_file
 from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
 from duelist.study.formats import check_export_options
 

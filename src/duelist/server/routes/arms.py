@@ -8,13 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 
 from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
-from duelist.server.http.bodies import MAX_JSON_ARMS, UPLOAD, BodyLimit, allow_body
 from duelist.server.errors import RequestError
+from duelist.server.http.bodies import MAX_JSON_ARMS, UPLOAD, BodyLimit, allow_body
 from duelist.server.http.routing import CheckedRoute
+from duelist.server.http.uploads import uploaded_file
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.analysis import LabelsResponse
 from duelist.server.schemas.openapi import IN_STUDY, error_responses
-from duelist.server.http.uploads import uploaded_file
 from duelist.server.worker.arms import add_arms_to, read_as
 from duelist.study import AsyncStudy, Study
 

@@ -9,12 +9,12 @@ from pydantic import ValidationError
 
 from duelist.core.errors import InvalidInput
 from duelist.server.auth import ServerAdmin, ServerDep, StudyAdmin
-from duelist.server.http.bodies import parse_json
 from duelist.server.content import ContentRenderer
 from duelist.server.errors import validation_error_from
+from duelist.server.http.bodies import parse_json
 from duelist.server.http.forms import FORM_SCHEMA, UploadedForm, uploaded_form
-from duelist.server.routes.studies import check_policy, creation_options, summary
 from duelist.server.http.routing import CheckedRoute
+from duelist.server.routes.studies import check_policy, creation_options, summary
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.analysis import PreviewResponse
 from duelist.server.schemas.openapi import IN_STUDY, error_responses

@@ -32,9 +32,9 @@ from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.events import MAX_SUBSCRIBERS, MAX_SUBSCRIPTIONS, StudyEvents
 from duelist.server.http.routing import CheckedRoute
+from duelist.server.http.uploads import download_folder, file_response, uploaded_file
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
-from duelist.server.http.uploads import download_folder, file_response, uploaded_file
 from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from duelist.core.errors import DuelistError, InvalidInput
-from duelist.server.http.bodies import parse_json
 from duelist.server.errors import RequestError, validation_error_from
+from duelist.server.http.bodies import parse_json
 from duelist.server.schemas import common as schemas
 from duelist.study import Study
 

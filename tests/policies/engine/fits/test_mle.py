@@ -1,10 +1,10 @@
 """The objective and its solvers, against NumPy, SciPy and numerical differentiation."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-import native_testing as parts
 from duelist import native
 from duelist.core.seeds import seed_words
 

@@ -1,11 +1,11 @@
 """The estimate that follows its data, against SciPy, NumPy and the solvers of `fit_mle`."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import optimize
 
 import duelist as dl
-import native_testing as parts
 
 LINKS = ("logistic", "probit", "exponential")
 CONVERGED = 0

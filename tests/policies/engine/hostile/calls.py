@@ -2,10 +2,10 @@
 
 import functools
 
+import native_testing as parts
 import numpy as np
 
 import duelist as dl
-import native_testing as parts
 from duelist import native
 from duelist.core.seeds import seed_words
 from duelist.policies import POLICIES

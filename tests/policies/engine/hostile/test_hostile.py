@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import native_testing as parts
 import numpy as np
 import pytest
 
-import native_testing as parts
 from duelist import native
 from tests.policies.engine.hostile.calls import FUNCTIONS, METHODS, PARTS, PROPERTIES, Given
 

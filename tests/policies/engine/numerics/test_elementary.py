@@ -5,11 +5,11 @@ Errors are counted in units in the last place of the result (ulp).
 
 from decimal import Decimal, localcontext
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import special
 
-import native_testing as parts
 from duelist import native
 
 LONG_PI = np.longdouble("3.14159265358979323846264338327950288")

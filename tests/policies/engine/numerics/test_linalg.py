@@ -1,10 +1,10 @@
 """Rank-one updates, factorisations, solves and whitening against NumPy and SciPy."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import linalg as reference
 
-import native_testing as parts
 from duelist import native
 
 DIMS = (1, 2, 5, 16)

@@ -1,10 +1,10 @@
 """The generator of the engine is NumPy's SFC64, and its transforms have the laws they claim."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from scipy import stats
 
-import native_testing as parts
 from duelist.core.seeds import seed_words
 
 SEEDS = (0, 1, 2**63 + 5, np.random.SeedSequence(7, spawn_key=(3, 2)))

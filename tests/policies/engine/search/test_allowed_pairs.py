@@ -1,11 +1,11 @@
 """Searches among the pairs that may be asked, against brute force, for few arms and for very many."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
 from duelist.reference.links import link_slope

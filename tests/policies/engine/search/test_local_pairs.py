@@ -1,9 +1,9 @@
 """The best pair with a bonus that shrinks, against the worth of every pair in plain NumPy."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 
-import native_testing as parts
 from duelist.native import MANY_ARMS
 from duelist.reference.links import link_slope
 

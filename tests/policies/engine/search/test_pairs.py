@@ -1,11 +1,11 @@
 """Every search over pairs against brute force, on friendly and unfriendly arms."""
 
+import native_testing as parts
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import native_testing as parts
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
 from tests.helpers.policies import brute_force

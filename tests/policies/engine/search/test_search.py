@@ -2,12 +2,12 @@
 
 import math
 
+import native_testing as parts
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import native_testing as parts
 from duelist.core.seeds import seed_words
 from tests.helpers.policies import brute_force
 from tests.helpers.policies.brute_force import squares, thresholds

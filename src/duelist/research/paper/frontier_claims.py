@@ -1,4 +1,4 @@
-"""Claims about the new policies: how far each one holds."""
+"""Claims about policies beyond the paper: how far each one holds."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.paper.figure_1b import SCALES
-from duelist.research.paper.ideal import least_regret
 from duelist.research.paper.problems import DIM, HORIZON, RUNS
+from duelist.research.paper.regret_bound import least_regret
 from duelist.research.paper.stopping import DIM as STOP_DIM
 from duelist.research.paper.stopping import MOST_VOTES, N_ARMS, Race, race
 from duelist.simulation.environments import FlippedVotes, Hypercube
@@ -144,7 +144,7 @@ def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Flo
 
 
 def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], best: str, outcome: Findings) -> Claim:
-    """Compare regret with a lower bound for every policy (`paper.ideal`)."""
+    """Compare regret with a lower bound for every policy (`paper.regret_bound`)."""
     policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
     rows, shares = [], {}
     for scale in SCALES:
