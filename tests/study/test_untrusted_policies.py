@@ -124,6 +124,38 @@ def test_archived_settings_are_checked(archive: Path, tmp_path: Path, change: di
         restore_study(rewrite(archive, tmp_path / "bad.duelist", apply), "memory")
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("arms", 0, 10**30),
+        ("arms", 3, 7),
+        ("features", 0, 3),
+        ("duels", 1, 999),
+        ("duels", 9, "yesterday"),
+        ("duels", 9, 2**62),
+        ("leases", 4, "later"),
+        ("leases", 0, 0),
+        ("votes", 0, 1),
+        ("votes", 1, 999),
+        ("votes", 4, 1e300),
+        ("votes", 9, -1),
+    ],
+)
+def test_archived_rows_are_checked(archive: Path, tmp_path: Path, table: str, column: int, value: Any) -> None:
+    def change(manifest: dict[str, Any], tables: Tables) -> None:
+        tables[table][-1][column] = value
+
+    with pytest.raises(InvalidArchive):
+        restore_study(rewrite(archive, tmp_path / "bad.duelist", change), "memory")
+
+
+def test_a_snapshot_of_endless_work_is_rejected() -> None:
+    """FGTS takes its setting `steps` from the snapshot, and did not return for days with this one."""
+    snapshot = dl.FGTS(horizon=10).snapshot()
+    with pytest.raises(InvalidSnapshot, match="steps"):
+        dl.restore_policy({**snapshot, "params": {**snapshot["params"], "steps": 2**53}})
+
+
 # -- a policy of one's own -------------------------------------------------------------------
 
 

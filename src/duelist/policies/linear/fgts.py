@@ -31,6 +31,9 @@ FORMAT: Final = "duelist.fgts"
 STEP: Final = 1.65
 """Optimal scaling of Metropolis-adjusted Langevin steps, times dim^(-1/6) (Roberts, Rosenthal 1998)."""
 
+MAX_STEPS: Final = 1000
+"""A draw takes so many steps for each player; a snapshot with more would never end."""
+
 
 @dataclass(frozen=True)
 class _PendingTable:
@@ -72,7 +75,7 @@ class FGTS(CopiedBySnapshot):
         among the arms of a round: the median over the rounds of all votes and the one to be decided, of those where it
         varies.
     steps
-        Number of Langevin steps per draw.
+        Number of Langevin steps per draw, at most 1,000.
 
     Deviations
     ----------
@@ -123,7 +126,8 @@ class FGTS(CopiedBySnapshot):
             )
         if self.ridge is not None:
             check_positive("ridge", self.ridge)
-        check_integer("steps", self.steps, 1)
+        if check_integer("steps", self.steps, 1) > MAX_STEPS:
+            raise InvalidInput(f"steps is {self.steps!r}.", f"Give at most {MAX_STEPS}.", field="steps")
         self._rng = np.random.Generator(np.random.SFC64(check_random_state(self.random_state)))
 
     # -- ask and tell --------------------------------------------------------------------

@@ -28,7 +28,8 @@ import numpy as np
 from duelist.core.errors import DuelistError, InvalidArchive
 from duelist.core.files import atomic_write
 from duelist.policies import is_registered
-from duelist.study.records import ChosenBy, DuelKind, Outcome, Source, StudySettings, StudyState
+from duelist.study.administration.archive_rows import RowChecker, parse_counters, parse_row
+from duelist.study.records import StudySettings, StudyState
 from duelist.study.replay import new_policy, restored_policy
 from duelist.study.settings import archived_settings
 from duelist.study.storage import (
@@ -39,7 +40,6 @@ from duelist.study.storage import (
     DuelRow,
     FeatureChunk,
     LeaseRow,
-    LeaseState,
     MediaRow,
     RaterRow,
     StagedRow,
@@ -54,6 +54,8 @@ VERSION: Final = 1
 _MANIFEST: Final = "manifest.json"
 _BATCH: Final = 2000
 """Rows that are read and written at a time."""
+MAX_LINE: Final = 2**28
+"""Bytes per line; the longest are media files."""
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
 """The time of every zip member; the time of writing would make archives of equal studies differ."""
 
@@ -62,13 +64,14 @@ Row = TypeVar("Row")
 
 
 class ArchivedTable(NamedTuple):
-    """A member of an archive: how to read its lines from a study and write them into one."""
+    """A member of an archive: how to read its lines from a study, parse them into rows, and write these into a study."""
 
     name: str
     read: Callable[[Transaction], Iterator[Line]]
-    write: Callable[[Transaction, list[Line]], None]
+    parse: Callable[[Line], Any]
+    write: Callable[[Transaction, list[Any]], None]
     batch_size: int = _BATCH
-    """Lines in memory at a time."""
+    """Rows in memory at a time."""
 
 
 def _text(body: bytes) -> str:
@@ -94,39 +97,26 @@ def _read_features(tx: Transaction) -> Iterator[Line]:
         yield [chunk.first_row, len(chunk.arms), _text(arms), _text(encode_vectors(chunk.vectors))]
 
 
-def _write_features(tx: Transaction, lines: list[Line]) -> None:
-    for first_row, count, arms, vectors in lines:
-        numbers = np.frombuffer(_bytes(arms), "<i8")
-        tx.add_features(FeatureChunk(first_row, numbers, decode_vectors(_bytes(vectors), count)))
+def _features(line: Line) -> FeatureChunk:
+    first_row, count, arms, vectors = line
+    return FeatureChunk(int(first_row), np.frombuffer(_bytes(arms), "<i8"), decode_vectors(_bytes(vectors), int(count)))
+
+
+def _write_features(tx: Transaction, rows: list[FeatureChunk]) -> None:
+    for row in rows:
+        tx.add_features(row)
 
 
 def _read_duels(tx: Transaction) -> Iterator[Line]:
     return map(list, _in_batches(tx.counters.n_duels, tx.duels_between))
 
 
-def _duel(line: Line) -> DuelRow:
-    row = DuelRow(*line)
-    expected = None if row.expected is None else Outcome(row.expected)
-    return row._replace(chosen_by=ChosenBy(row.chosen_by), kind=DuelKind(row.kind), expected=expected)
-
-
 def _read_leases(tx: Transaction) -> Iterator[Line]:
     return map(list, _in_batches(tx.counters.n_duels, tx.leases_between))
 
 
-def _lease(line: Line) -> LeaseRow:
-    row = LeaseRow(*line)
-    return row._replace(state=LeaseState(row.state))
-
-
 def _read_votes(tx: Transaction) -> Iterator[Line]:
     return map(list, _in_batches(tx.counters.n_votes, tx.votes_between))
-
-
-def _vote(line: Line) -> VoteRow:
-    row = VoteRow(*line)
-    outcome = None if row.outcome is None else Outcome(row.outcome)
-    return row._replace(outcome=outcome, source=Source(row.source))
 
 
 def _read_details(tx: Transaction) -> Iterator[Line]:
@@ -140,22 +130,23 @@ def _read_snapshots(tx: Transaction) -> Iterator[Line]:
             yield [sequence, _text(found[1])]
 
 
-def _write_snapshots(tx: Transaction, lines: list[Line]) -> None:
-    for sequence, body in lines:
-        tx.put_snapshot(sequence, _bytes(body))
+class _Snapshot(NamedTuple):
+    sequence: int
+    body: bytes
 
 
-def _write_raters(tx: Transaction, lines: list[Line]) -> None:
-    for line in lines:
-        tx.put_rater(RaterRow(*line))
+def _write_snapshots(tx: Transaction, rows: list[_Snapshot]) -> None:
+    for row in rows:
+        tx.put_snapshot(row.sequence, row.body)
+
+
+def _write_raters(tx: Transaction, rows: list[RaterRow]) -> None:
+    for row in rows:
+        tx.put_rater(row)
 
 
 def _read_staged(tx: Transaction) -> Iterator[Line]:
     return ([row.number, row.since, _text(row.body)] for row in tx.staged())
-
-
-def _write_staged(tx: Transaction, lines: list[Line]) -> None:
-    tx.add_staged([StagedRow(number, since, _bytes(body)) for number, since, body in lines])
 
 
 def _read_media(tx: Transaction) -> Iterator[Line]:
@@ -165,30 +156,33 @@ def _read_media(tx: Transaction) -> Iterator[Line]:
             yield [row.key, row.name, row.type, _text(row.body)]
 
 
-def _write_media(tx: Transaction, lines: list[Line]) -> None:
-    tx.add_media([MediaRow(key, name, kind, _bytes(body)) for key, name, kind, body in lines])
+def _rows_of(kind: type[Any]) -> Callable[[Line], Any]:
+    return lambda line: parse_row(kind, line)
+
+
+def _ending_in_bytes(kind: type[Any]) -> Callable[[Line], Any]:
+    return lambda line: parse_row(kind, [*line[:-1], _bytes(line[-1])])
 
 
 TABLES: Final = (
     ArchivedTable(
-        "arms",
-        lambda tx: map(list, tx.arms_since(-1)),
-        lambda tx, lines: tx.add_arms([ArmRow(*line) for line in lines]),
+        "arms", lambda tx: map(list, tx.arms_since(-1)), _rows_of(ArmRow), lambda tx, rows: tx.add_arms(rows)
     ),
     ArchivedTable(
         "contexts",
         lambda tx: map(list, tx.contexts_since(-1)),
-        lambda tx, lines: tx.put_contexts([ContextRow(*line) for line in lines]),
+        _rows_of(ContextRow),
+        lambda tx, rows: tx.put_contexts(rows),
     ),
-    ArchivedTable("features", _read_features, _write_features),
-    ArchivedTable("raters", lambda tx: map(list, tx.raters()), _write_raters),
-    ArchivedTable("duels", _read_duels, lambda tx, lines: tx.add_duels([_duel(line) for line in lines])),
-    ArchivedTable("leases", _read_leases, lambda tx, lines: tx.add_leases([_lease(line) for line in lines])),
-    ArchivedTable("votes", _read_votes, lambda tx, lines: tx.add_votes([_vote(line) for line in lines])),
-    ArchivedTable("details", _read_details, lambda tx, lines: tx.add_details([DetailRow(*line) for line in lines])),
-    ArchivedTable("staged", _read_staged, _write_staged),
-    ArchivedTable("snapshots", _read_snapshots, _write_snapshots),
-    ArchivedTable("media", _read_media, _write_media, batch_size=1),
+    ArchivedTable("features", _read_features, _features, _write_features),
+    ArchivedTable("raters", lambda tx: map(list, tx.raters()), _rows_of(RaterRow), _write_raters),
+    ArchivedTable("duels", _read_duels, _rows_of(DuelRow), lambda tx, rows: tx.add_duels(rows)),
+    ArchivedTable("leases", _read_leases, _rows_of(LeaseRow), lambda tx, rows: tx.add_leases(rows)),
+    ArchivedTable("votes", _read_votes, _rows_of(VoteRow), lambda tx, rows: tx.add_votes(rows)),
+    ArchivedTable("details", _read_details, _rows_of(DetailRow), lambda tx, rows: tx.add_details(rows)),
+    ArchivedTable("staged", _read_staged, _ending_in_bytes(StagedRow), lambda tx, rows: tx.add_staged(rows)),
+    ArchivedTable("snapshots", _read_snapshots, _ending_in_bytes(_Snapshot), _write_snapshots),
+    ArchivedTable("media", _read_media, _ending_in_bytes(MediaRow), lambda tx, rows: tx.add_media(rows), batch_size=1),
 )
 
 
@@ -264,24 +258,35 @@ def restore_archive(path: Path, storage: Storage, name: str | None) -> str:
         _check_parts(archive, manifest, path)
         new_name = manifest.name if name is None else name
         with storage.restoring(new_name, manifest.settings, manifest.created_at) as tx, _reporting_damage(path):
+            checker = RowChecker(manifest.counters, {arm for gold in manifest.settings.gold for arm in gold[:2]})
             for table in TABLES:
-                _restore_table(archive, table, tx)
+                _restore_table(archive, table, tx, checker)
+            checker.finish()
             tx.put_study(new_name, manifest.settings, manifest.state)
             tx.counters = manifest.counters
             _check_snapshots(tx, manifest.settings, path)
     return new_name
 
 
-def _restore_table(archive: zipfile.ZipFile, table: ArchivedTable, tx: Transaction) -> None:
-    lines: list[Line] = []
+def _restore_table(archive: zipfile.ZipFile, table: ArchivedTable, tx: Transaction, checker: RowChecker) -> None:
+    rows: list[Any] = []
     with archive.open(f"{table.name}.jsonl") as part:
-        for line in part:
-            lines.append(json.loads(line))
-            if len(lines) == table.batch_size:
-                table.write(tx, lines)
-                lines = []
-    if lines:
-        table.write(tx, lines)
+        for line in _lines(part):
+            rows.append(table.parse(json.loads(line)))
+            checker.check(rows[-1])
+            if len(rows) == table.batch_size:
+                table.write(tx, rows)
+                rows = []
+    if rows:
+        table.write(tx, rows)
+
+
+def _lines(part: IO[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a member; raise ValueError for one that is too long to be held in memory."""
+    while line := part.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise ValueError(f"a line is longer than {MAX_LINE} bytes")
+        yield line
 
 
 def _check_snapshots(tx: Transaction, settings: StudySettings, path: Path) -> None:
@@ -308,7 +313,7 @@ def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> No
             raise InvalidArchive(f"Archive {str(path)!r} is incomplete: it has no {table.name}.", "Use another copy.")
         count, digest = 0, hashlib.sha256()
         with _reporting_damage(path), archive.open(f"{table.name}.jsonl") as part:
-            for line in part:
+            for line in _lines(part):
                 digest.update(line)
                 count += 1
         if {"lines": count, "sha256": digest.hexdigest()} != expected:
@@ -336,7 +341,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             StudyState(body["state"]),
             body["created_at"],
             archived_settings(body["settings"]),
-            Counters(**body["counters"]),
+            parse_counters(body["counters"]),
             body["parts"],
         )
 

@@ -35,7 +35,7 @@ def honest():
                 if round_number % 7:
                     policy.tell(duel, float(rng.integers(2)))
             found.append((kind, json.dumps(policy.snapshot())))
-    others = [*_with_arm_effects(), *_counting()]
+    others = [*_with_arm_effects(), *_counting(), *_with_whole_past()]
     return found + [(type(policy), json.dumps(policy.snapshot())) for policy in others]
 
 
@@ -61,6 +61,17 @@ def _counting():
                 if round_number % 7:
                     policy.tell(duel, float(rng.integers(2)))
             yield policy
+
+
+def _with_whole_past():
+    """FGTS, which remembers the arms of every round."""
+    for rounds in (0, 25):
+        rng, policy = np.random.default_rng(rounds), dl.FGTS(horizon=100, steps=2, random_state=0)
+        for round_number in range(rounds):
+            duel = policy.ask(rng.normal(size=(4, 3)))
+            if round_number % 7:
+                policy.tell(duel, float(rng.integers(2)))
+        yield policy
 
 
 def resealed(snapshot):
@@ -105,7 +116,9 @@ def damaged(rng, snapshot):
     snapshot = json.loads(snapshot)
     for _ in range(rng.choice([1, 1, 2, 3])):
         where = rng.random()
-        state = next((snapshot[part] for part in ("arm_effects", "counts", "state") if part in snapshot), None)
+        state = next(
+            (snapshot[part] for part in ("arm_effects", "counts", "history", "state") if part in snapshot), None
+        )
         if where < 0.6 and isinstance(state, dict) and state:
             name = sorted(state)[rng.integers(len(state))]
             if rng.random() < 0.05:
@@ -191,6 +204,31 @@ def use_counting(policy, rng):
             continue
 
 
+def use_whole_past(policy, rng):
+    """The same with FGTS."""
+    dim = policy._history.dim if policy._history is not None else 3
+    arms = rng.normal(size=(int(rng.choice([1, 2, 5, 12])), dim))
+    for step in (
+        lambda: [policy.tell(number, 1.0) for number in list(policy._pending)[:PATIENCE]],
+        lambda: policy.suggest(arms, seed=1),
+        lambda: [policy.tell(policy.ask(arms, distinct=bool(k)), 0.5) for k in range(2)],
+        lambda: policy.learn(arms[:2], 1.0),
+        lambda: policy.theta_,
+        lambda: type(policy).restore(policy.snapshot()).ask(arms),
+    ):
+        try:
+            step()
+        except REFUSALS:
+            continue
+
+
+def _use_of(policy, snapshot):
+    """Return the function that uses such a policy."""
+    if isinstance(policy, (CountingPolicy, dl.FGTS)):
+        return use_counting if isinstance(policy, CountingPolicy) else use_whole_past
+    return use_free if "arm_effects" in snapshot else use
+
+
 def play(rng):
     kind, snapshot = honest()[rng.integers(len(honest()))]
     bad = json.loads(json.dumps(damaged(rng, snapshot), default=str))  # as it comes out of a file
@@ -200,5 +238,5 @@ def play(rng):
         policy = kind.restore(bad)
     except REFUSALS:
         return "snapshots refused"
-    (use_counting if isinstance(policy, CountingPolicy) else use_free if "arm_effects" in bad else use)(policy, rng)
+    _use_of(policy, bad)(policy, rng)
     return "snapshots played"

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 
 import sqlalchemy as sa
 
-from duelist.core.errors import StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
+from duelist.core.errors import InvalidArchive, StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.storage.base import Storage
 from duelist.study.storage.rows import Counters, PendingImport, StudyRow, TokenRow
@@ -101,7 +101,12 @@ class SqlStorage(Storage):
             if study_id is None:
                 raise StudyExists(f"There is a study {name!r} already in {self.url}.", "Give another name.")
             transaction = SqlTransaction(DriverConnection(connection, self._statements), study_id, Counters())
-            yield transaction
+            try:
+                yield transaction
+            except sa.exc.IntegrityError as error:
+                raise InvalidArchive(
+                    f"Two rows of the archive have the same key ({error.orig}).", "Use another copy."
+                ) from error
             transaction.save_counters()
 
     def find_study(self, name: str) -> StudyRow | None:
