@@ -133,7 +133,7 @@ postgres: ## Install PostgreSQL if the tests would not find it.
 	scripts/install-postgres
 
 ##@ Test for longer
-.PHONY: crash crash-server power-cut failover off-policy sanitize machines
+.PHONY: crash crash-server power-cut failover fuzz off-policy sanitize machines
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
@@ -148,6 +148,10 @@ power-cut: for-tests ## Cut the power of a simulated disk 2,000 times under SQLi
 failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times under a busy server (5 minutes). Options: RESTARTS=...
 	rm -f $(EVIDENCE)/failover.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
+
+fuzz: for-tests $(VENV)/.group-server ## Read a million damaged snapshots, archives, tables and plans (3 hours). Options: CASES=...
+	rm -f $(EVIDENCE)/fuzz.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST) -n 2 tests/fuzzing -v -rP
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP
