@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,11 +13,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from duelist import __version__
-from duelist.core.errors import DuelistError
+from duelist.core.errors import DuelistError, StorageError
 from duelist.server.auth import is_rater
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError, error_body, error_response, rater_error, validation_error_from
 from duelist.server.http.middleware import RequestMiddleware
+from duelist.server.monitoring.logs import log_event
 from duelist.server.options import ServerOptions
 from duelist.server.routes import analysis, arms, files, raters, rating, service, session, studies, tokens
 
@@ -69,6 +71,8 @@ def _wants_page(request: Request) -> bool:
 def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(DuelistError)
     async def library_error(request: Request, error: DuelistError) -> JSONResponse:
+        if isinstance(error, StorageError):
+            log_event("storage failed", logging.WARNING, code=error.code, error=error.message)
         explain = rater_error if is_rater(request) else error_response
         status, body = explain(error)
         return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)

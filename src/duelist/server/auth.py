@@ -20,6 +20,7 @@ from duelist.server.errors import RequestError
 from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.http.routing import CALLER, authenticated
 from duelist.study.administration.tokens import Scope, Token
+from duelist.study.validation import checked_rater
 
 OWNER_COOKIE: Final = "duelist_owner"
 RATER_COOKIE: Final = "duelist_rater_"
@@ -43,7 +44,7 @@ class Caller(NamedTuple):
         """Return the rater of a request: the token's rater, or the one that an admin names."""
         own = self.token.rater
         if own is not None:
-            if name is not None and name != own:
+            if name is not None and checked_rater(name) != own:
                 raise RequestError(
                     403, "not_allowed", f"This token is {own!r}'s, not {name!r}'s.", "Omit `rater`.", "rater"
                 )
@@ -52,7 +53,7 @@ class Caller(NamedTuple):
             raise RequestError(
                 422, "invalid_input", "rater is missing.", "Name the rater: an admin's token has none.", "rater"
             )
-        return name
+        return checked_rater(name)
 
     @property
     def is_privileged(self) -> bool:
@@ -77,6 +78,11 @@ ServerDep = Annotated[ServerContext, Depends(server_context)]
 def client_address(request: Request) -> str:
     """Return the IP address of the client."""
     return request.client.host if request.client else "unknown"
+
+
+def is_https(request: Request, server: ServerContext) -> bool:
+    """Return whether the browser uses https, by the public address or by what a trusted proxy says; cookies are then secure."""
+    return server.options.is_https or request.url.scheme == "https"
 
 
 def enforce_rate_limit(limiter: RateLimiter, key: str) -> None:

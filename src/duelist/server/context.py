@@ -64,7 +64,12 @@ class ServerContext:
         """Open event streams by token."""
         self._events: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # kept while subscribed to
         self._token_cache: OrderedDict[str, tuple[float, Token]] = OrderedDict()
+        self.temporary_token: Token | None = None
+        """The admin token of this run, which is in no storage."""
         self._temporary_token_hash = None if options.temporary_token is None else token_hash(options.temporary_token)
+        if options.temporary_token is not None:
+            label = "of the running server"
+            self.temporary_token = Token("temporary", Scope.ADMIN, None, None, label, datetime.now(UTC))
 
     # -- studies -------------------------------------------------------------------------
 
@@ -134,7 +139,7 @@ class ServerContext:
         """Return a valid token by its secret, or None."""
         digest, now = token_hash(secret), time.monotonic()
         if digest == self._temporary_token_hash:
-            return Token("temporary", Scope.ADMIN, None, None, "temporary", datetime.now(UTC))
+            return self.temporary_token
         cached = self._token_cache.get(digest)
         if cached is not None and now - cached[0] < TOKEN_CACHE_SECONDS and cached[1].is_valid():
             return cached[1]
@@ -147,6 +152,10 @@ class ServerContext:
         if len(self._token_cache) > _MAX_CACHED_TOKENS:
             self._token_cache.popitem(last=False)
         return token
+
+    def revoke_temporary_token(self) -> None:
+        """Revoke the admin token of this run."""
+        self.temporary_token = self._temporary_token_hash = None
 
     def clear_token_cache(self) -> None:
         """Look up all tokens again, after one was revoked."""

@@ -26,12 +26,14 @@ _STATUS: Final[dict[type[errors.DuelistError], int]] = {
     errors.RaterBlocked: 409,
     errors.InvalidArchive: 422,
     errors.MissingExtra: 501,
-    errors.StorageLocked: 503,
-    errors.StorageFull: 503,
-    errors.StorageReadOnly: 503,
-    errors.ConnectionLost: 503,
-    errors.StorageError: 503,
 }
+_STORAGE_MESSAGES: Final = {
+    "storage_locked": "The database is busy.",
+    "storage_full": "The database is out of space.",
+    "storage_read_only": "The database cannot be written to.",
+    "connection_lost": "The database cannot be reached.",
+}
+"""Messages without names of databases, users, hosts and files, which strangers need not know; the log has them."""
 _STATUS_BY_CODE: Final = {MALFORMED: 400, "too_large": 413}
 """Errors that the background worker finds in the body of a request."""
 
@@ -98,6 +100,9 @@ def error_response(error: errors.DuelistError) -> tuple[int, dict[str, Any]]:
     """Return the status and the body for an error of the library."""
     if error.code in _STATUS_BY_CODE:
         return _STATUS_BY_CODE[error.code], error_body(error.code, error.message, error.hint, error.field)
+    if isinstance(error, errors.StorageError):
+        message = _STORAGE_MESSAGES.get(error.code.partition(".")[0], "The database does not work.")
+        return 503, error_body(error.code, message, "Try again; the log of the server has the details.")
     status = next((_STATUS[kind] for kind in type(error).__mro__ if kind in _STATUS), 422)
     return status, error_body(error.code, error.message, error.hint_from(HINTS), error.field)
 

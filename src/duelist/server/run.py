@@ -47,6 +47,7 @@ def serve(
     log_level: str = "info",
     proxies: str = "127.0.0.1",
     on_start: Callable[[str, str | None], None] | None = None,
+    with_link: bool = True,
 ) -> None:
     """Serve until SIGINT or SIGTERM; running requests finish, new ones are rejected.
 
@@ -62,8 +63,11 @@ def serve(
         Trusted proxies, comma-separated.
     on_start
         Called with the server's address, and the secret of its temporary token if it has one.
+    with_link
+        Whether a server on loopback makes a temporary admin token. Without it, nobody can sign in who has no token: a link that is
+        printed into a log, or that a proxy makes valid for everyone, is one that others may find.
     """
-    options = _with_token(options, host)
+    options = _with_token(options, host, with_link)
     log_to_stderr(log_level)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1])
@@ -90,12 +94,11 @@ def serve(
         asyncio.run(server.serve(sockets=[listening]))
 
 
-def _with_token(options: ServerOptions, host: str) -> ServerOptions:
+def _with_token(options: ServerOptions, host: str, with_link: bool) -> ServerOptions:
     """Create a temporary token on loopback; on other addresses, require an admin token."""
     if is_loopback(host):
-        return (
-            options if options.temporary_token else replace(options, temporary_token=PREFIX + secrets.token_urlsafe(32))
-        )
+        needs_token = with_link and not options.temporary_token
+        return replace(options, temporary_token=PREFIX + secrets.token_urlsafe(32)) if needs_token else options
     tokens = list_tokens(open_storage(options.storage))
     if not options.temporary_token and not any(token.scope is Scope.ADMIN and token.is_valid() for token in tokens):
         raise InvalidInput(

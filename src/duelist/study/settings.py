@@ -118,8 +118,9 @@ def _checked_values(given: dict[str, Any]) -> StudySettings:
             f"It takes {', '.join((*NAMES, 'top'))} (those of the policy go into policy_settings).",
         )
     for name in ("criteria", "gold", "answers"):
-        if isinstance(given.get(name), str):
-            raise InvalidInput(f"{name} is the text {given[name]!r}.", "Give a list.", field=name)
+        if not isinstance(given.get(name, ()), (list, tuple)):
+            what = "the text " if isinstance(given[name], str) else ""
+            raise InvalidInput(f"{name} is {what}{given[name]!r}.", "Give a list.", field=name)
     _check_answers(given.get("answers", ()))
     checked_text("policy", given["policy"])
     settings = StudySettings(**given)
@@ -176,8 +177,6 @@ def _check_criteria(criteria: tuple[Any, ...]) -> None:
 
 def _check_answers(answers: Any) -> None:
     """Check the outcomes that raters are offered besides the two sides."""
-    if not isinstance(answers, (list, tuple)):
-        raise InvalidInput(f"answers is {answers!r}.", f"Give a list of {', '.join(OFFERED)}.", field="answers")
     wrong = next((answer for answer in answers if answer not in OFFERED), None)
     if wrong is not None or len(set(answers)) != len(answers):
         raise InvalidInput(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -58,6 +59,8 @@ def _is_empty(features: ArrayLike, count: int) -> bool:
         return False
 
 
+MAX_FEATURES: Final = 1024
+"""Features per arm. The time to choose a pair grows with their cube, and raters of all studies wait for it."""
 LARGEST: Final = float(np.finfo(np.float32).max)
 """The largest feature whose squares and products are finite."""
 
@@ -72,6 +75,12 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
                 field="features",
             )
         return np.empty((count, 0), np.float32)
+    if count and np.ndim(features) == 2 and np.shape(features)[1] > MAX_FEATURES:
+        raise InvalidInput(
+            f"Arms have {np.shape(features)[1]} features.",
+            f"Give at most {MAX_FEATURES}: reduce them, as by principal components.",
+            field="features",
+        )
     try:
         vectors: Vectors = np.ascontiguousarray(features, np.float64)
     except (TypeError, ValueError) as error:
@@ -157,8 +166,19 @@ def checked_names(field: str, names: Sequence[str | None] | None, count: int) ->
 
 
 def checked_rater(rater: str) -> str:
-    """Return the name of a rater."""
-    return checked_text("rater", rater)
+    r"""Return the name of a rater in its normal form: two names that look alike must not be two raters.
+
+    >>> checked_rater(" A\u200bna\uff11 ")
+    'Ana1'
+    """
+    normal = unicodedata.normalize("NFKC", checked_text("rater", rater))
+    if any(unicodedata.category(character) in ("Cc", "Zl", "Zp") for character in normal):
+        raise InvalidInput(f"rater is {rater!r}.", "Give a name without control characters.", field="rater")
+    visible = "".join(character for character in normal if unicodedata.category(character) != "Cf")
+    name = " ".join(unicodedata.normalize("NFKC", visible).split())
+    if not name:
+        raise InvalidInput(f"rater is {rater!r}.", "Give a name with visible characters.", field="rater")
+    return name
 
 
 def checked_duel_id(duel: int | StudyDuel) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -56,7 +57,10 @@ def serve(
         ),
     ] = None,
 ) -> None:
-    """Serve studies: pages for raters and owners, and an HTTP API. Ctrl-C stops the server."""
+    """Serve studies: pages for raters and owners, and an HTTP API. Ctrl-C stops the server.
+
+    On a terminal, without --public-url, it prints a link for you as an admin, valid while it runs.
+    """
     with report_errors():
         from duelist.server import ServerOptions
         from duelist.server import serve as run
@@ -88,6 +92,7 @@ def serve(
             log_level,
             proxies,
             lambda address, secret: _welcome(address, secret, given=token is not None),
+            with_link=sys.stdout.isatty() and public_url is None,
         )
 
 
@@ -107,6 +112,6 @@ def demo_server(
 def _welcome(address: str, secret: str | None, given: bool) -> None:
     """Print the address, and the owner's link unless the token was given."""
     if secret is None or given:
-        say(f"Serving {address}. Sign in with a token. Ctrl-C stops the server.")
+        say(f"Serving {address}. Sign in with a token: see `duelist token create`. Ctrl-C stops the server.")
     else:
         say(f"Serving {address}. Ctrl-C stops the server. Your link, valid while it runs:\n  {address}/signin#{secret}")

@@ -35,7 +35,3 @@ class RateLimiter:
         if len(self._buckets) > _MAX_KEYS:
             self._buckets.popitem(last=False)
         return 0.0 if enough else (cost - left) / self._rate
-
-    def is_exhausted(self, key: str) -> bool:
-        """Return whether the next request would have to wait; take none."""
-        return self.acquire(key, cost=0.0) > 0.0 or self._buckets[key][0] < 1.0

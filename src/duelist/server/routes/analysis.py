@@ -33,7 +33,7 @@ from duelist.study.formats import check_export_options
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["analysis"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
-Ridge = Annotated[float | None, Query(gt=0, le=1e6, description="Precision of the prior.")]
+Ridge = Annotated[float | None, Query(ge=1e-9, le=1e6, description="Precision of the prior.")]
 Name = Annotated[schemas.Name | None, Query()]
 Labels = Annotated[bool, Query(description="Name arms by their id and the beginning of their text.")]
 _MAX_ID = schemas.MAX_ID

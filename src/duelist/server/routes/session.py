@@ -19,8 +19,8 @@ from duelist.server.auth import (
     client_address,
     csrf_token,
     enforce_rate_limit,
+    is_https,
     set_cookie,
-    too_many_requests,
     unknown_token,
 )
 from duelist.server.context import ServerContext
@@ -30,6 +30,7 @@ from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
 from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token
+from duelist.study.validation import checked_rater
 
 router = APIRouter(route_class=CheckedRoute, tags=["sessions"])
 RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="The study of a rater's cookie.")]
@@ -39,15 +40,12 @@ RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="T
 async def sign_in(
     body: schemas.SignInRequest, request: Request, response: Response, server: ServerDep
 ) -> schemas.SessionResponse:
-    """Exchange a token for a cookie."""
-    address = client_address(request)
-    if server.sign_in_limiter.is_exhausted(address):
-        raise too_many_requests(6.0)
+    """Exchange a token for a cookie. Only failures are limited by address: people behind one address do not lock each other out."""
     token = await server.find_token(body.token)
     if token is None:
-        server.sign_in_limiter.acquire(address)
+        enforce_rate_limit(server.sign_in_limiter, client_address(request))
         raise unknown_token()
-    set_cookie(response, token, body.token, server.options.is_https)
+    set_cookie(response, token, body.token, is_https(request, server))
     return await _session(server, Caller(token, body.token, True))
 
 
@@ -63,10 +61,10 @@ async def get_session(
 
 
 @router.delete("/session", status_code=204, responses=PUBLIC)
-async def sign_out(response: Response, server: ServerDep, study: RaterStudy = None) -> None:
+async def sign_out(request: Request, response: Response, server: ServerDep, study: RaterStudy = None) -> None:
     """Delete the cookie of the owner, or of a rater of one study."""
     name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
-    response.delete_cookie(name, path="/", secure=server.options.is_https, httponly=True, samesite="strict")
+    response.delete_cookie(name, path="/", secure=is_https(request, server), httponly=True, samesite="strict")
 
 
 def _limit_registrations(request: Request, server: ServerDep) -> None:
@@ -78,7 +76,7 @@ async def register(
     study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
 ) -> schemas.SessionResponse:
     """Register as a rater of a study that is open to anyone."""
-    name = body.name or f"rater {secrets.token_hex(4)}"
+    name = checked_rater(body.name or f"rater {secrets.token_hex(4)}")
     async with server.study(study) as opened:
         is_open = opened.study.settings.open_registration
         is_taken = is_open and await opened.read(Study.has_rater, name)
@@ -94,7 +92,7 @@ async def register(
     if await _has_token(server, study, name, except_id=created.token.id):
         await asyncio.to_thread(revoke_token, server.storage, created.token.id)
         raise taken
-    set_cookie(response, created.token, created.secret, server.options.is_https)
+    set_cookie(response, created.token, created.secret, is_https(request, server))
     return await _session(server, Caller(created.token, created.secret, True))
 
 

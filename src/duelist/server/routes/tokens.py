@@ -27,6 +27,8 @@ async def _create(server: ServerContext, study: int | None, body: schemas.Create
 
 async def _list(server: ServerContext, study: int | None) -> schemas.TokensResponse:
     tokens = await asyncio.to_thread(list_tokens, server.storage, study)
+    if study is None and server.temporary_token is not None:
+        tokens.append(server.temporary_token)
     return schemas.TokensResponse(tokens=tokens)
 
 
@@ -54,8 +56,11 @@ async def create_server_token(
 
 @router.delete("/tokens/{token}", status_code=204)
 async def revoke_server_token(token: TokenId, server: ServerDep, caller: ServerAdmin) -> None:
-    """Revoke a token."""
-    await _revoke(server, token, None)
+    """Revoke a token; that of the running server, until it starts again."""
+    if server.temporary_token is not None and token == server.temporary_token.id:
+        server.revoke_temporary_token()
+    else:
+        await _revoke(server, token, None)
 
 
 @router.get("/studies/{study}/tokens")

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from duelist.server.schemas.records import schema_of
 from duelist.study import Arm, Vote, VoteImportReport
 from duelist.study.administration.tokens import Token
+from duelist.study.validation import MAX_FEATURES
 
 MAX_ID: int = 2**53
 Name = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
@@ -286,7 +287,7 @@ class NewArmSchema(RequestBody):
     """An arm to add."""
 
     id: Name
-    features: list[float] | None = Field(None, max_length=100_000)
+    features: list[float] | None = Field(None, max_length=MAX_FEATURES)
     payload: Any = None
     context: Name | None = None
     system: Name | None = Field(None, description="The system that gave this answer, in a study of systems.")

@@ -50,8 +50,9 @@ class RaterAdministration(StudyBase):
 
     def has_rater(self, name: str) -> bool:
         """Whether a rater of that name was asked, has voted, or has a record."""
+        name = checked_rater(name)
         with self._reading() as tx:
-            recorded = checked_rater(name) in self._read_cache.raters
+            recorded = name in self._read_cache.raters
             return recorded or bool(tx.leases_of(name)) or tx.first_vote_of(name) is not None
 
     def describe_rater(self, name: str, /, **attributes: Any) -> Rater:
@@ -73,6 +74,7 @@ class RaterAdministration(StudyBase):
         them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
         been blocked.
         """
+        rater = checked_rater(rater)
         prepared = self._prepare(rater, excluded=exclude_votes)
         with self._changing() as tx:
             before = self._row(rater)
@@ -83,6 +85,7 @@ class RaterAdministration(StudyBase):
 
     def reinstate(self, rater: str) -> Rater:
         """Undo `block`: ask a rater again, accept their votes, and count excluded ones again."""
+        rater = checked_rater(rater)
         prepared = self._prepare(rater, excluded=False)
         with self._changing() as tx:
             self._put(tx, self._row(rater)._replace(blocked=False, excluded=False, blocked_at=None), prepared)
@@ -93,7 +96,7 @@ class RaterAdministration(StudyBase):
 
         This cannot be undone. Earlier archives, exports and backups still contain the name; make new ones.
         """
-        checked_rater(name)
+        name = checked_rater(name)
         with self._changing() as tx:
             row = self._write_cache.raters.get(name)
             if row is None and not tx.leases_of(name) and tx.first_vote_of(name) is None:

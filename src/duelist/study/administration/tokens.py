@@ -99,7 +99,7 @@ def create_token(
             field="scope",
         )
     if rater is not None:
-        checked_rater(rater)
+        rater = checked_rater(rater)
     if label is not None:
         checked_text("label", label)
     if days is not None and (isinstance(days, bool) or not 0 < days <= _MAX_DAYS):

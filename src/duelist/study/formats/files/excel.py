@@ -7,12 +7,15 @@ from contextlib import closing, contextmanager
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
+from zipfile import ZipFile
 
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS
 from duelist.study.formats.files.row import shorten
 
+MAX_UNPACKED_BYTES: Final = 128 * 2**20
+"""Size of all parts of a workbook together."""
 _FORMULA: Final = "f"
 """The `data_type` of a formula in openpyxl."""
 
@@ -95,6 +98,7 @@ def _open_workbook(path: Path, values: bool = True) -> Iterator[Any]:
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     try:
+        _check_size(path)
         with closing(load_workbook(path, read_only=True, data_only=values)) as book:
             yield book
     except InvalidInput:
@@ -103,6 +107,17 @@ def _open_workbook(path: Path, values: bool = True) -> Iterator[Any]:
         raise InvalidInput(
             f"{path.name} cannot be read as an Excel file ({error}).", "Save it again, or as CSV UTF-8."
         ) from error
+
+
+def _check_size(path: Path) -> None:
+    """Raise for a workbook whose parts are very large: a file of 1 MB can hold gigabytes."""
+    with ZipFile(path) as parts:
+        size = sum(part.file_size for part in parts.infolist())  # no more of a part is ever unpacked
+    if size > MAX_UNPACKED_BYTES:
+        raise InvalidInput(
+            f"{path.name} has {size / 2**20:.0f} MiB when it is unpacked.",
+            f"Give at most {MAX_UNPACKED_BYTES // 2**20} MiB, or save it as CSV.",
+        )
 
 
 def _trim(cells: list[str]) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,8 +24,11 @@ _EXCEL: Final = ".xlsx"
 _TAB_SEPARATED: Final = (".tsv", ".tab")
 _SUFFIXES: Final = (".csv", *_TAB_SEPARATED, _EXCEL)
 _DELIMITERS: Final = ",;\t|"
-_LARGEST_CELL: Final = 1 << 30
+_LARGEST_CELL: Final = 1 << 26
 """The csv module allows 128 KiB by default, and texts can be longer."""
+MAX_COLUMNS: Final = 2000
+_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""A spreadsheet computes a cell that starts with one of these."""
 _HEADER_LENGTH: Final = 1 << 16
 """Characters within which a header must end."""
 JSON_CELLS: Final = "json"
@@ -115,7 +119,8 @@ def _parse(
     if header is None:
         raise InvalidInput(f"{path.name} is empty.", f"Give a header, and one row per {noun}.")
     names = _map_header(path, header, required, columns or {})
-    for line, cells in lines:
+    for line, written in lines:
+        cells = [unescape_formula(cell) for cell in written]
         where = f"{path.name}, line {line}"
         if len(cells) != len(names):
             raise InvalidInput(
@@ -131,6 +136,9 @@ def _parse(
 
 def _map_header(path: Path, header: list[str], required: Sequence[str], columns: Mapping[str, str]) -> list[str]:
     """Return the column names, with mapped columns under the names of the format."""
+    if len(header) > MAX_COLUMNS:
+        raise InvalidInput(f"{path.name} has {len(header)} columns.", f"Give at most {MAX_COLUMNS}.")
+    header = [unescape_formula(name) for name in header]
     for ours, theirs in columns.items():
         if theirs not in header:
             raise _no_such_column(path, ours, theirs, header)
@@ -147,7 +155,7 @@ def _map_header(path: Path, header: list[str], required: Sequence[str], columns:
             column=missing,
             columns=listed,
         )
-    repeated = next((name for k, name in enumerate(names) if name and name in names[:k]), None)
+    repeated = next((name for name, count in Counter(names).items() if name and count > 1), None)
     if repeated is not None:
         raise InvalidInput(f"{path.name} has the column {repeated!r} twice.", "Rename one of them.")
     return names
@@ -245,7 +253,7 @@ def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         delimiter = "\t" if suffix_of(path) in _TAB_SEPARATED else ","
         table = csv.writer(text, lineterminator="\r\n", delimiter=delimiter)
-        table.writerow(columns)
+        table.writerow([_cell(name) for name in columns])
 
         def write(fields: Mapping[str, Any]) -> None:
             try:
@@ -261,7 +269,21 @@ def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return value if isinstance(value, str) else to_json(value)
+    return escape_formula(value) if isinstance(value, str) else to_json(value)
+
+
+def escape_formula(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula: with an apostrophe before it, as people write it.
+
+    >>> [escape_formula(text) for text in ("=1+1", "'=1+1", "plain")]
+    ["'=1+1", "''=1+1", 'plain']
+    """
+    return f"'{text}" if text.lstrip("'").startswith(_FORMULA_SIGNS) else text
+
+
+def unescape_formula(cell: str) -> str:
+    """Undo `escape_formula`."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(_FORMULA_SIGNS) else cell
 
 
 def fits_cell(value: Any) -> bool:

@@ -14,7 +14,7 @@ from duelist.study.formats.files import Row, is_table, read_table, suffix_of
 from duelist.study.formats.files.excel import find_uncomputed_formulas, find_unread_sheets
 from duelist.study.formats.files.json_records import read_json, read_json_texts
 from duelist.study.formats.files.row import open_text
-from duelist.study.formats.files.tables import unnamed_columns
+from duelist.study.formats.files.tables import MAX_COLUMNS, unnamed_columns
 from duelist.study.imports.items.encodings import detect_encoding
 from duelist.study.imports.notes import Note
 
@@ -61,6 +61,8 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
 def _sheet(rows: Iterable[Row], encoding: str | None = None, notes: Iterable[Note] = ()) -> Sheet:
     all_rows = list(rows)
     columns = list(dict.fromkeys(name for row in all_rows for name in row.fields))
+    if len(columns) > MAX_COLUMNS:
+        raise InvalidInput(f"The file has {len(columns)} columns.", f"Give at most {MAX_COLUMNS}.")
     return Sheet(columns, all_rows, encoding, list(notes))
 
 

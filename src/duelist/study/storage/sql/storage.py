@@ -163,7 +163,7 @@ class SqlStorage(Storage):
         found = connection.first(statement, {"study": study_id})
         if found is None:
             raise UnknownStudy(
-                f"Study number {study_id} is not in {self.url}: it was deleted.",
+                f"There is no study with the number {study_id}: it was deleted.",
                 "Create it again, or load another study.",
             )
         *counters, part, since, now = found
