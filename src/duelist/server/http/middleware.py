@@ -84,7 +84,7 @@ class RequestMiddleware:
             self._record(scope, status, time.perf_counter() - started_at)
 
     def _find_error(self, scope: Scope) -> RequestError | None:
-        """Return what is wrong with the head of a request."""
+        """Return the error in the head of a request, or None."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
             return RequestError(
                 414, "too_large", f"The address is longer than {MAX_TARGET_BYTES} bytes.", "Shorten the query."

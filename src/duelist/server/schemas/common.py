@@ -234,7 +234,7 @@ class CreateStudyRequest(RequestBody):
 
 
 class FilePlanRequest(RequestBody):
-    """How to import files of items, and how to create a study of them; what is not given is guessed."""
+    """How to import files of items, and how to create a study of them; missing options are guessed."""
 
     name: Name | None = None
     goal: Literal["best", "rank", "learn", "serve"] | None = None

@@ -30,7 +30,7 @@ class StudyStopping(StudyAnalysis):
         unit: str = "utility",
         **options: Any,
     ) -> CanStop:
-        """Return whether there are enough votes for the study's goal, and what is missing.
+        """Return whether there are enough votes for the study's goal, and which decision is still open.
 
         Without a goal, and for "best" and "serve", this agrees with `recommend().decided` and `progress().done`, by
         the same rule. If arms have contexts and no systems, each is checked and all must be done; they share the error rate.
