@@ -53,7 +53,7 @@ for-tests: $(VENV)/.package $(VENV)/.tests
 .PHONY: install demo demo-server clean
 install: $(VENV)/.package ## Build the engine and install duelist with plots and studies into .venv, from this folder.
 
-demo: install ## Simulate four policies and write the chart to out/demo.
+demo: install ## Simulate five policies and write the chart to out/demo.
 	$(BIN)/duelist demo --out out/demo
 
 demo-server: $(VENV)/.package $(VENV)/.server ## Serve a demo study with simulated raters, until Ctrl-C.
