@@ -349,8 +349,8 @@ class Storage(ABC):
         _not_supported("tokens")
 
     def tokens(self) -> list[TokenRow]:
-        """Return all tokens, oldest first."""
-        _not_supported("tokens")
+        """Return all tokens, oldest first; none in a storage without tokens."""
+        return []
 
     def revoke_token(self, token_id: str, at: int) -> bool:
         """Revoke a token; return whether it exists."""
