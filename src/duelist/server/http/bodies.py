@@ -104,11 +104,14 @@ def too_large(limit: int) -> RequestError:
 
 
 class JsonRequest(Request):
-    """A request whose JSON is checked by `parse_json`."""
+    """A request whose JSON is checked by `parse_json`; `values` are those of the body, once it is read."""
+
+    values: Any = None
 
     async def json(self) -> Any:
         """Return the body as JSON values."""
-        return parse_json(await self.body())
+        self.values = parse_json(await self.body())
+        return self.values
 
 
 def parse_json(body: bytes) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
+from duelist.server.auth import NEW_COOKIE
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.bodies import BodyStream
@@ -127,6 +128,8 @@ def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: BodyS
     """Return the headers that every response has, without those that are given."""
     present = {name for name, _ in given}
     headers = [(name, value) for name, value in _HEADERS if name not in present]
+    if NEW_COOKIE in scope:
+        headers.append((b"set-cookie", scope[NEW_COOKIE]))
     if b"cache-control" not in present:
         caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
         headers.append((b"cache-control", caching))
