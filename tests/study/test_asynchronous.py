@@ -1,6 +1,7 @@
 """A study on an event loop: nothing blocks it, nothing is lost when whoever waits goes away."""
 
 import asyncio
+import inspect
 import threading
 
 import pytest
@@ -24,7 +25,7 @@ def test_many_raters_on_one_loop(url: str) -> None:
     async def everybody() -> int:
         async with AsyncStudy(study) as on_loop:
             await asyncio.gather(*(play(on_loop, f"rater {k}") for k in range(20)))
-            return (await on_loop.read(Study.leaderboard)).votes
+            return (await on_loop.leaderboard()).votes
 
     assert asyncio.run(everybody()) == 60
     votes = load_study("study", url).votes()
@@ -73,7 +74,7 @@ def test_errors_come_to_who_awaits() -> None:
             with pytest.raises(VoteConflict):
                 await on_loop.tell(duel, "second", "ana")
             assert (await on_loop.undo(duel, "ana")).outcome is None
-            await on_loop.write(Study.retire, ["a0"])
+            await on_loop.retire(["a0"])
 
     asyncio.run(all_of_it())
 
@@ -93,3 +94,27 @@ def test_who_is_cancelled_finds_what_was_done() -> None:
 
     asyncio.run(cancelled())
     assert len(study) == 1
+
+
+def public(cls: type) -> set[str]:
+    return {name for name in dir(cls) if not name.startswith("_")}
+
+
+def test_every_method_of_a_study_can_be_awaited_with_the_same_arguments() -> None:
+    assert public(AsyncStudy) - {"read", "write", "name", "settings"} == public(Study)
+    for name in public(Study) - {"id", "state"}:
+        awaited, called = getattr(AsyncStudy, name), getattr(Study, name)
+        assert inspect.iscoroutinefunction(awaited)
+        assert inspect.signature(awaited).parameters == inspect.signature(called).parameters
+        assert awaited.__doc__
+
+
+def test_what_a_study_knows_is_known_on_the_loop() -> None:
+    async def look() -> None:
+        async with AsyncStudy(filled()) as on_loop:
+            assert (on_loop.name, on_loop.id) == (on_loop.study.name, on_loop.study.id)
+            assert on_loop.settings == on_loop.study.settings
+            assert await on_loop.state() == "open"
+            assert [arm.id for arm in await on_loop.arms()][:2] == ["a0", "a1"]
+
+    asyncio.run(look())

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from duelist.core.errors import InvalidInput
-from duelist.core.settings import normalize_name
+from duelist.core.settings import choose_from, normalize_name
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -68,8 +68,8 @@ class ClassRegistry(Generic[T]):
         if found is not None:
             return found
         if ":" not in name:
-            known = ", ".join(self.names())
-            raise self._error(f"{name!r}", f"Choose one of {known}, or name a class as module:Class.")
+            known = choose_from(name, self.names()).removesuffix(".")
+            raise self._error(f"{name!r}", f"{known}, or name a class as module:Class.")
         raise InvalidInput(
             f"The {self.field} {name!r} is not registered, and duelist imports no module that data names.",
             f"If you trust this class, pass it as {self.field}=..."
@@ -117,7 +117,7 @@ class ClassRegistry(Generic[T]):
         """Return name and settings of NAME:settings; the name of an imported class contains a colon."""
         name, _, rest = spec.partition(":")
         own, _, text = rest.partition(":")
-        if rest and "=" not in own and normalize_name(name) not in map(normalize_name, self.names()):
+        if rest and own.isidentifier() and normalize_name(name) not in map(normalize_name, self.names()):
             return f"{name}:{own}", text
         return name, rest
 

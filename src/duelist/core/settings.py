@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from duelist.core.errors import InvalidInput
@@ -15,6 +16,22 @@ def normalize_name(name: str) -> str:
     ('maxinp', 'dtsplus')
     """
     return name.replace("-", "").replace("_", "").replace("+", "plus").lower()
+
+
+def choose_from(name: str, known: Iterable[str], ask: str = "Choose one of") -> str:
+    """Return a hint that lists the known names, after the one that is spelled most like `name`.
+
+    >>> choose_from("Hypercub", ["FixedArms", "Hypercube"])
+    "Did you mean 'Hypercube'? Choose one of FixedArms, Hypercube."
+    >>> choose_from("x", ["scale", "ridge"], "It takes")
+    'It takes scale, ridge.'
+    """
+    from difflib import get_close_matches  # only errors need it
+
+    names = {normalize_name(each): each for each in known}
+    found = get_close_matches(normalize_name(name), names, n=1)
+    guess = f"Did you mean {names[found[0]]!r}? " if found else ""
+    return f"{guess}{ask} {', '.join(names.values())}."
 
 
 def parse_settings(spec: str, text: str) -> dict[str, Any]:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from enum import Enum
 from html import escape
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from duelist.core.dataframes import to_pandas
+from duelist.core.dataframes import to_pandas, to_polars
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from polars import DataFrame as PolarsFrame
+
+Record = TypeVar("Record")
 
 _RIGHT: Final = "text-align: right; font-variant-numeric: tabular-nums"
 _LEFT: Final = "text-align: left"
@@ -61,15 +66,16 @@ def shortened(text: str, most: int) -> str:
 
 
 class TableContent(NamedTuple):
-    """The content of a table: headers, rows, and notes below."""
+    """The content of a table: headers, rows, notes below, and a title above."""
 
     headers: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    title: str = ""
 
 
 class TabularResult(ABC):
-    """A result that shows itself as a table."""
+    """A result that shows itself as a table; its data class has `repr=False`, so that `repr` is that table, too."""
 
     __slots__ = ()
 
@@ -83,7 +89,10 @@ class TabularResult(ABC):
 
     def __str__(self) -> str:
         shown = self._table()
-        return "\n".join([format_table(shown.headers, shown.rows), *shown.notes])
+        return "\n".join([*filter(None, [shown.title]), format_table(shown.headers, shown.rows), *shown.notes])
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         shown = self._table()
@@ -91,11 +100,42 @@ class TabularResult(ABC):
         notes = [*shown.notes, *([f"{left_out} more rows are not shown"] if left_out > 0 else [])]
         body = "".join(f"<tr>{_cells('td', row)}</tr>" for row in shown.rows[:MOST_ROWS])
         under = "".join(f"<div>{escape(note)}</div>" for note in notes)
-        return f"<div><table><thead><tr>{_cells('th', shown.headers)}</tr></thead><tbody>{body}</tbody></table>{under}</div>"
+        title = f"<div>{escape(shown.title)}</div>" if shown.title else ""
+        return f"<div>{title}<table><thead><tr>{_cells('th', shown.headers)}</tr></thead><tbody>{body}</tbody></table>{under}</div>"
 
     def to_pandas(self) -> DataFrame:
         """Return everything the result holds as a pandas data frame."""
         return to_pandas(self._columns())
+
+
+class RecordList(list[Record]):
+    """A list of records of one kind that converts to a data frame, with a column for each field.
+
+    >>> from duelist.core.duel import Duel
+    >>> duels = RecordList(Duel, [Duel(3, 1, 0), Duel(2, 0, 1)])
+    >>> duels.to_pandas()["first"].tolist()
+    [3, 2]
+    """
+
+    def __init__(self, kind: type[Record], records: Iterable[Record] = ()) -> None:
+        super().__init__(records)
+        self._kind = kind
+
+    def to_pandas(self) -> DataFrame:
+        """Return the records as a pandas data frame."""
+        return to_pandas(self._columns())
+
+    def to_polars(self) -> PolarsFrame:
+        """Return the records as a polars data frame."""
+        return to_polars(self._columns())
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = columns_of(self, [field.name for field in fields(self._kind)])  # type: ignore[arg-type]
+        return {name: [_plain(value) for value in values] for name, values in columns.items()}
+
+
+def _plain(value: Any) -> Any:
+    return str(value) if isinstance(value, Enum) else value
 
 
 def columns_of(rows: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:

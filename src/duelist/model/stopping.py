@@ -48,6 +48,9 @@ _TIED_WITHIN: Final = 1e-6
 """Gaps below this share of their standard deviation are ties."""
 _MAX_LISTED: Final = 3
 UNITS: Final = ("utility", "chance")
+ONE_LOOK: Final = "posterior, for a single look at the votes"
+ANY_LOOK: Final = "stopping rule, valid however often you look, so it needs more votes"
+"""Labels of the two inferences in one sentence, with the reason why they differ."""
 MIN_VOTES_TO_FORECAST: Final = 20
 """Below this number of votes no forecast is made."""
 MAX_FORECAST_RATIO: Final = 50
@@ -102,7 +105,8 @@ class StoppingDecision(Generic[A]):
     def _lead(self) -> str:
         low, high = self.interval
         lead = f"lead{'' if self.identical else 's'} by {low:.3g} to {high:.3g}"
-        return f"{self._best()} with probability {self.probability:.3f}; {lead}"
+        label = "" if self.decided else f" ({ONE_LOOK})"
+        return f"{self._best()} with probability {self.probability:.3f}{label}; {lead}"
 
     def _tie(self) -> str:
         return f"arms {join_names((self.best, *self.identical, *self.tied))} are tied: the votes so far favour none of them"
@@ -118,12 +122,15 @@ class StoppingDecision(Generic[A]):
         return f"{others} besides {self.best} are not ruled out"
 
     def _error_rate(self) -> str:
-        return f" at error rate {self.delta:g}"
+        return f" at error rate {self.delta:g}{self._rule()}"
+
+    def _rule(self) -> str:
+        return "" if self.decided or self.tied else f" ({ANY_LOOK})"
 
     def _within_tolerance(self) -> str:
         tolerance = format_tolerance(self.tolerance, self.tolerance_given)
         better = "" if self.tied and self.decided else " as better"
-        return f"{better} by more than {tolerance}, at error rate {self.delta:g}"
+        return f"{better} by more than {tolerance}, at error rate {self.delta:g}{self._rule()}"
 
     def _forecast(self) -> str:
         votes = self.votes_expected

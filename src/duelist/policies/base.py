@@ -25,6 +25,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 
 from duelist.core.arrays import Floats
+from duelist.core.docstrings import inherit_parameters
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput
 
@@ -44,6 +45,10 @@ class Choice(NamedTuple):
 
 class Policy(ABC):
     """Base class of policies: ask for a duel, tell its outcome."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        inherit_parameters(cls)
 
     @abstractmethod
     def ask(self, arms: Any) -> Duel:

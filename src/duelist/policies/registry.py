@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from duelist.core.class_registry import ClassRegistry
 from duelist.core.errors import InvalidInput, InvalidSnapshot
-from duelist.core.settings import parse_settings
+from duelist.core.settings import choose_from, parse_settings
 from duelist.policies.base import Policy
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.policies.engine import NativePolicy
@@ -160,7 +160,7 @@ def check_settings(cls: type[Policy], settings: Mapping[str, Any]) -> None:
     known = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(known))
     if unknown:
-        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", f"It takes {', '.join(known)}.")
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", choose_from(unknown[0], known, "It takes"))
 
 
 def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings: Any) -> Policy:

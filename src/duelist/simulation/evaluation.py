@@ -14,9 +14,9 @@ another arm (Borda).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from scipy.special import ndtri
 
 from duelist.core.arrays import Floats, check_choice, check_integer
 from duelist.core.errors import InvalidInput
-from duelist.core.tables import format_table
+from duelist.core.tables import TableContent, TabularResult
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
 from duelist.model.ridge_selection import default_ridge
@@ -61,8 +61,8 @@ class Measure:
         return f"{self.mean:.{self.digits}f} [{low:.{self.digits}f}, {high:.{self.digits}f}]"
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(TabularResult):
     """How well each policy's votes served a goal."""
 
     goal: str
@@ -73,15 +73,25 @@ class Evaluation:
     """Votes per run, on average: rounds in which two different arms met."""
     confidence: float
 
-    def __str__(self) -> str:
+    def _table(self) -> TableContent:
         every = all(votes == self.rounds for votes in self.votes.values())
-        head = f"{self.goal}: after {self.rounds} {'votes' if every else 'rounds'}, {self.runs} runs, {100 * self.confidence:g}% intervals"
+        title = f"{self.goal}: after {self.rounds} {'votes' if every else 'rounds'}, {self.runs} runs, {100 * self.confidence:g}% intervals"
         names = [*([] if every else ["votes"]), *(measure.name for measure in next(iter(self.rows.values())))]
         rows = [
             [label, *([] if every else [f"{self.votes[label]:.0f}"]), *map(str, row)]
             for label, row in self.rows.items()
         ]
-        return f"{head}\n{format_table(['policy', *names], rows)}"
+        return TableContent(["policy", *names], rows, title=title)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        every = [(label, measure) for label, row in self.rows.items() for measure in row]
+        return {
+            "policy": [label for label, _ in every],
+            "measure": [measure.name for _, measure in every],
+            "mean": [measure.mean for _, measure in every],
+            "low": [measure.interval[0] for _, measure in every],
+            "high": [measure.interval[1] for _, measure in every],
+        }
 
 
 def evaluate(

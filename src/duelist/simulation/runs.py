@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from duelist.core.dataframes import to_pandas, to_polars
 from duelist.core.errors import InvalidInput
 from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS, atomic_write
-from duelist.core.tables import format_table
+from duelist.core.tables import TableContent, TabularResult, columns_of
 from duelist.simulation.regret import KINDS, check_kind, regret
 from duelist.simulation.run_log import Curves, DuelLog
 
@@ -48,8 +48,8 @@ class SummaryRow:
     difference_interval: tuple[float, float]
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, repr=False)
+class Summary(TabularResult):
     """Final regret of each policy, and its paired difference from the reference."""
 
     rows: tuple[SummaryRow, ...]
@@ -59,11 +59,20 @@ class Summary:
     runs: int
     horizon: int
 
-    def __str__(self) -> str:
-        head = f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {100 * self.confidence:g}% intervals"
-        columns = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
-        rows = [_cells(row, row.label == self.reference) for row in self.rows]
-        return f"{head}\n{format_table(columns, rows)}"
+    def _table(self) -> TableContent:
+        title = (
+            f"{self.kind} regret after {self.horizon} rounds, {self.runs} runs, {100 * self.confidence:g}% intervals"
+        )
+        headers = ["policy", "mean", "sd", "interval", "median", "worst", f"minus {self.reference}", "paired interval"]
+        return TableContent(headers, [_cells(row, row.label == self.reference) for row in self.rows], title=title)
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        columns = columns_of(self.rows, [field.name for field in fields(SummaryRow)])
+        for name in ("interval", "difference_interval"):
+            bounds = columns.pop(name)
+            prefix = name.removesuffix("interval")
+            columns |= {f"{prefix}{end}": [pair[k] for pair in bounds] for k, end in enumerate(("low", "high"))}
+        return columns
 
 
 def _cells(row: SummaryRow, is_reference: bool) -> list[str]:

@@ -23,6 +23,7 @@ class StudyExport(StudyLog):
 
     def export(
         self,
+        /,
         path: str | Path,
         format: str | None = None,  # noqa: A002
         **options: Any,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import RecordList
 from duelist.study.asking.leases import LeasedDuel, is_valid
 from duelist.study.base import StudyBase
 from duelist.study.cache import StudyCache
@@ -25,7 +26,7 @@ RECENT_VOTES: Final = 20
 
 
 class RaterProgress(NamedTuple):
-    """The number of current votes of a rater, and the newest of them by duel, newest first."""
+    """How many current votes a rater has, and the newest of them by duel, newest first."""
 
     votes: int
     recent: list[tuple[int, Outcome]]
@@ -75,15 +76,18 @@ class StudyLog(StudyBase):
         """Return True: a study without votes has length 0, but is not false."""
         return True
 
-    def votes(self) -> list[Vote]:
-        """Return every row of the log; `duelist.study.current_votes` drops revised and undone ones."""
+    def votes(self) -> RecordList[Vote]:
+        """Return every row of the log; `duelist.study.current_votes` drops revised and undone ones.
+
+        The list is also a table: `study.votes().to_pandas()`.
+        """
         with self._reading() as tx:
             duels = {duel.number: duel for duel in tx.duels_since(0)}
             rows = tx.votes_since(0)
             orphan = next((row for row in rows if row.duel not in duels), None)
             if orphan is not None:
                 raise damaged(f"vote {orphan.sequence} is on duel {orphan.duel}, which does not exist")
-            return [self._vote_from(row, duels[row.duel]) for row in rows]
+            return RecordList(Vote, (self._vote_from(row, duels[row.duel]) for row in rows))
 
     def log(
         self,
@@ -143,7 +147,7 @@ class StudyLog(StudyBase):
         return [(duel_from_rows(leased, arms, tx), is_valid(leased[0], now)) for leased in tx.open_leases()]
 
     def rater_progress(self, rater: str) -> RaterProgress:
-        """Return the number of current votes of a rater, and the newest of them."""
+        """Return how many current votes a rater has, and the newest of them."""
         rater = checked_rater(rater)
         with self._reading() as tx:
             votes = current_votes(tx.votes_of(rater, 0))

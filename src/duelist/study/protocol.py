@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self, overload
+from typing import TYPE_CHECKING, Any, Protocol, Self, Unpack, overload
 
 from numpy.typing import ArrayLike
 
 from duelist.core.arrays import Floats
+from duelist.core.tables import RecordList
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
 from duelist.study import analysis
@@ -23,6 +24,18 @@ from duelist.study.imports import ItemPlan, VotePlan
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
+from duelist.study.options import (
+    CalibrationOptions,
+    ChanceOptions,
+    EstimateOptions,
+    FitOptions,
+    HistoryOptions,
+    LeaderboardOptions,
+    RaterOptions,
+    StoppingOptions,
+    VoteOptions,
+    lists,
+)
 from duelist.study.records import (
     Arm,
     DuelKind,
@@ -85,7 +98,7 @@ class StudyProtocol(Protocol):
     ) -> int: ...
     def retire(self, ids: Sequence[str]) -> None: ...
     def activate(self, ids: Sequence[str]) -> None: ...
-    def arms(self, context: str | None = None) -> list[Arm]: ...
+    def arms(self, context: str | None = None) -> RecordList[Arm]: ...
     def features(self, ids: Sequence[str] | None = None, version: int | None = None) -> Floats: ...
     def update_features(self, ids: Sequence[str], features: ArrayLike) -> None: ...
     def systems(self) -> list[str]: ...
@@ -130,7 +143,7 @@ class StudyProtocol(Protocol):
 
     # -- the log -------------------------------------------------------------------------
 
-    def votes(self) -> list[Vote]: ...
+    def votes(self) -> RecordList[Vote]: ...
     def log(
         self,
         before: int | None = None,
@@ -149,39 +162,86 @@ class StudyProtocol(Protocol):
 
     # -- analyses ------------------------------------------------------------------------
 
+    @lists(LeaderboardOptions)
     def leaderboard(
-        self, context: str | None = None, *, top: int | None = None, **options: Any
+        self, context: str | None = None, *, top: int | None = None, **options: Unpack[LeaderboardOptions]
     ) -> analysis.Leaderboard: ...
-    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation: ...
-    def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress: ...
-    def can_stop(self, context: str | None = None, **options: Any) -> CanStop: ...
-    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix: ...
-    def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances: ...
-    def history(self, context: str | None = None, **options: Any) -> analysis.History: ...
-    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration: ...
-    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters: ...
-    def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate: ...
-    def scorer(self, context: str | None = None, **options: Any) -> Scorer: ...
+    @lists(StoppingOptions)
+    def recommend(
+        self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
+    ) -> StudyRecommendation: ...
+    @lists(StoppingOptions)
+    def progress(
+        self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
+    ) -> analysis.Progress: ...
+    @lists(FitOptions)
+    def can_stop(
+        self,
+        context: str | None = None,
+        *,
+        goal: str | None = None,
+        top: int | None = None,
+        delta: float = 0.05,
+        tolerance: float = 0.0,
+        unit: str = "utility",
+        **options: Unpack[FitOptions],
+    ) -> CanStop: ...
+    @lists(VoteOptions)
+    def win_matrix(self, context: str | None = None, **options: Unpack[VoteOptions]) -> analysis.WinMatrix: ...
+    @lists(ChanceOptions)
+    def win_chances(self, context: str | None = None, **options: Unpack[ChanceOptions]) -> analysis.WinChances: ...
+    @lists(HistoryOptions)
+    def history(self, context: str | None = None, **options: Unpack[HistoryOptions]) -> analysis.History: ...
+    @lists(CalibrationOptions)
+    def calibration(
+        self, context: str | None = None, **options: Unpack[CalibrationOptions]
+    ) -> analysis.Calibration: ...
+    @lists(RaterOptions)
+    def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters: ...
+    @lists(EstimateOptions)
+    def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate: ...
+    @lists(VoteOptions)
+    def scorer(self, context: str | None = None, **options: Unpack[VoteOptions]) -> Scorer: ...
+    @lists(LeaderboardOptions)
     def plot_leaderboard(
-        self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        top: int | None = 40,
+        path: str | Path | None = None,
+        **options: Unpack[LeaderboardOptions],
     ) -> Figure: ...
+    @lists(VoteOptions)
     def plot_win_matrix(
-        self, context: str | None = None, *, path: str | Path | None = None, **options: Any
+        self, context: str | None = None, *, path: str | Path | None = None, **options: Unpack[VoteOptions]
     ) -> Figure: ...
+    @lists(HistoryOptions)
     def plot_history(
-        self, context: str | None = None, *, most: int = 8, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        most: int = 8,
+        path: str | Path | None = None,
+        **options: Unpack[HistoryOptions],
     ) -> Figure: ...
+    @lists(CalibrationOptions)
     def plot_calibration(
-        self, context: str | None = None, *, path: str | Path | None = None, **options: Any
+        self, context: str | None = None, *, path: str | Path | None = None, **options: Unpack[CalibrationOptions]
     ) -> Figure: ...
+    @lists(RaterOptions)
     def plot_raters(
-        self, context: str | None = None, *, most: int = 40, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        most: int = 40,
+        path: str | Path | None = None,
+        **options: Unpack[RaterOptions],
     ) -> Figure: ...
 
     # -- raters and gold pairs -----------------------------------------------------------
 
     def rater(self, name: str) -> Rater: ...
-    def rater_records(self) -> list[Rater]: ...
+    def rater_records(self) -> RecordList[Rater]: ...
     def has_rater(self, name: str) -> bool: ...
     def rater_progress(self, rater: str) -> RaterProgress: ...
     def block(self, rater: str, exclude_votes: bool = False) -> Rater: ...

@@ -224,7 +224,7 @@ def test_too_few_votes_say_so():
 
 def test_an_option_that_there_is_not_is_named():
     with pytest.raises(
-        InvalidInput, match=r"can_stop has no option 'dleta'\. It has by, category, clusters, criterion, everyone"
+        InvalidInput, match=r"can_stop has no option 'dleta'\. It has criterion, without, everyone, retired"
     ):
         filled().can_stop(dleta=0.2)
 
@@ -290,4 +290,20 @@ def test_one_other_is_one():
 def test_before_the_first_vote_nobody_leads(goal):
     study = create_study(f"new {goal}", "memory", goal=goal)
     study.add_arms(["a", "b", "c"])
-    assert str(study.can_stop()).startswith("go on: there are no votes yet; each rater answers a pair once")
+    assert str(study.can_stop()) == "go on: there are no votes yet"
+
+
+def test_an_undecided_sentence_labels_its_two_inferences():
+    study = filled(n_arms=4)
+    for k in range(12):
+        study.tell(study.ask(f"r{k}"), "first" if k % 4 else "second", rater=f"r{k}")
+    recommended = study.recommend()
+    assert not recommended.decided
+    assert not recommended.tied
+    for said in (str(recommended), str(study.progress())):
+        one, other = (
+            said.index("(posterior, for a single look"),
+            said.index("stopping rule, valid however often you look"),
+        )
+        assert "probability" in said[:one]
+        assert "ruled out" in said[one:other]

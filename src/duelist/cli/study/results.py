@@ -51,12 +51,11 @@ def leaderboard(
 ) -> None:
     """Show items, or systems, by utility, with intervals, ranks and probabilities of being the best."""
     with report_errors():
-        selected = {key: value for key, value in (("category", category), ("by", by)) if value is not None}
         study = load_study(name, storage)
-        board = study.leaderboard(context, top=top, labels=True, **selected)
+        board = study.leaderboard(context, top=top, labels=True, category=category, by=by)
         if plot is not None:
             _draw(board, plot)
-        say(json.dumps(asdict(study.leaderboard(context, top=top, **selected))) if as_json else board)
+        say(json.dumps(asdict(study.leaderboard(context, top=top, category=category, by=by))) if as_json else board)
 
 
 def can_stop(

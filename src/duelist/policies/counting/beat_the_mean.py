@@ -24,6 +24,13 @@ class BeatTheMean(CountingPolicy):
     meets itself. Yue, Joachims, "Beat the mean bandit", ICML 2011, Algorithm 1 in its online form; scale = 3, gamma >=
     1 for relaxed stochastic transitivity, 1 if arms have utilities.
 
+    Parameters
+    ----------
+    gamma
+        How far win probabilities may be from those of arms with utilities; 1 if arms have utilities.
+    scale
+        Multiplies the confidence radius c*; 3 as published.
+
     Deviations
     ----------
     - The outcome of a self-duel is counted, as published, and carries no information; with `distinct=True` the arm

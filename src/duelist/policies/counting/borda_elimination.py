@@ -24,6 +24,11 @@ class BordaElimination(CountingPolicy):
     section 2; successive elimination that of Even-Dar, Mannor, Mansour, JMLR 7, 2006, Algorithm 3. The policy finds the
     Borda winner, which need not be a Condorcet winner, and does not keep regret small.
 
+    Parameters
+    ----------
+    delta
+        Largest probability of eliminating the Borda winner.
+
     Deviations
     ----------
     - The radius is Hoeffding's with a union over arms and over m; Even-Dar et al. have sqrt(log(c K m^2 / delta) / m),
@@ -51,5 +56,5 @@ class BordaElimination(CountingPolicy):
         check_probability("delta", self.delta)
 
     def rule_settings(self) -> dict[str, float]:
-        """Return the error rate delta by name."""
+        """Return delta."""
         return {"delta": float(self.delta)}

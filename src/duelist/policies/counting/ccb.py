@@ -26,6 +26,11 @@ class CCB(CountingPolicy):
     over j with l_jc <= 1/2, with probability 1/2 over those in B^c only; ties at random, not c if it ties. Zoghi,
     Karnin, Whiteson, de Rijke, "Copeland dueling bandits", NeurIPS 2015, Algorithm 1; alpha > 1/2.
 
+    Parameters
+    ----------
+    alpha
+        Width of the confidence bounds u_ij; above 1/2 the published bounds hold.
+
     Deviations
     ----------
     - If B^c has no arm with l_jc <= 1/2, the second arm is chosen among all.

@@ -22,7 +22,7 @@ from duelist.core.arrays import (
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
-from duelist.core.seeds import check_random_state, seed_words
+from duelist.core.seeds import RandomState, check_random_state, seed_words
 from duelist.policies.base import Arms, Choice, CopiedBySnapshot
 from duelist.policies.counting import snapshots as _snapshots
 from duelist.policies.engine.pending import no_pairs_left, pending_id
@@ -49,11 +49,12 @@ class CountingPolicy(CopiedBySnapshot):
     horizon
         Number of rounds T, for rules whose confidence depends on it; others ignore it.
     random_state
-        Seed of the policy's own randomness; None draws one from the operating system.
+        Seed of the policy's own randomness, or a NumPy generator to draw it from; None draws one from the operating
+        system.
     """
 
     horizon: int | None = None
-    random_state: int | None = None
+    random_state: RandomState = None
 
     needs_horizon: ClassVar[bool] = False
     external_layer: ClassVar[int] = 0
@@ -64,6 +65,7 @@ class CountingPolicy(CopiedBySnapshot):
 
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
+        self.random_state = check_random_state(self.random_state)
         if self.needs_horizon and self.horizon is None:
             raise InvalidInput(
                 f"{type(self).__name__} needs a horizon.",

@@ -23,6 +23,11 @@ class DTS(CountingPolicy):
     Wu, Liu, "Double Thompson sampling for dueling bandits", NeurIPS 2016, Algorithm 1. For Copeland winners, and so for
     a Condorcet winner; alpha = 0.51 in its experiments.
 
+    Parameters
+    ----------
+    alpha
+        Width of the confidence bounds u_ij; above 1/2 the published bounds hold.
+
     Deviations
     ----------
     - Only the theta that are read are drawn: those of arms of C, none if C has one arm, and against the first arm those

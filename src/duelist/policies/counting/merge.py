@@ -23,6 +23,15 @@ class MergeRUCB(CountingPolicy):
     batches are merged with the largest, to at most 1.5 p arms. Zoghi, Whiteson, de Rijke, "MergeRUCB: a method for
     large-scale online ranker evaluation", WSDM 2015, Algorithm 1. For a Condorcet winner; p >= 4, alpha > 1/2.
 
+    Parameters
+    ----------
+    alpha
+        Width of the confidence bounds u_ij; above 1/2.
+    delta
+        Error probability of the bounds.
+    batch_size
+        Number of arms p per batch.
+
     Deviations
     ----------
     - If all arms of a batch would leave at once, in a cycle, none does.

@@ -27,6 +27,11 @@ class RMED1(CountingPolicy):
     dueling bandit problem", COLT 2015, Algorithms 1 and 2. For a Condorcet winner; f(K) = 0.3 K^1.01 in its
     experiments.
 
+    Parameters
+    ----------
+    weight, power
+        f(K) = weight K^power, how much less likely to be best an arm may be and still be drawn.
+
     Deviations
     ----------
     - The order of a list, and of the initial pairs, is the order in which arms first appeared; ties go to the first.
@@ -82,6 +87,11 @@ class RMED2(RMED1):
     if l has lost to it more often than won and n_l,i* >= n_l,b* / log log t, else as in RMED1. Komiyama, Honda,
     Kashima, Nakagawa, COLT 2015, Algorithms 1 and 3; alpha = 3 in its experiments.
 
+    Parameters
+    ----------
+    alpha
+        Every pair is drawn at least alpha log log t times.
+
     Deviations
     ----------
     - Those of `RMED1`.
@@ -118,6 +128,11 @@ class RMED2FH(RMED2):
     As `RMED2`, but every pair is drawn ceil(alpha log log T) times in the beginning and not topped up, and b*_l is what
     it is then. Komiyama, Honda, Kashima, Nakagawa, COLT 2015: the variant whose regret is proved to meet the lower
     bound.
+
+    Parameters
+    ----------
+    alpha
+        Every pair is drawn at least alpha log log T times, in the beginning.
 
     Deviations
     ----------

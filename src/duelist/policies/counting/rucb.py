@@ -22,6 +22,11 @@ class RUCB(CountingPolicy):
     "Relative upper confidence bound for the K-armed dueling bandit problem", ICML 2014, Algorithm 1. For a Condorcet
     winner; alpha > 1/2 for its bound, 0.51 in its experiments.
 
+    Parameters
+    ----------
+    alpha
+        Width of the confidence bounds u_ij; above 1/2 the published bounds hold.
+
     Deviations
     ----------
     - None with `distinct=False` and no exclusions. Otherwise c is an arm with an allowed opponent, and the second arm

@@ -45,6 +45,11 @@ class WSS(CountingPolicy):
     Round l of WS-W is over when all arms but one have q_i = -l. Then that one, argmax q, meets itself floor(beta^l)
     times, and round l + 1 begins. Chen, Frazier, ICML 2017; beta > 1, 1.1 by default.
 
+    Parameters
+    ----------
+    beta
+        Each exploitation is this many times longer than the one before; above 1.
+
     Deviations
     ----------
     - Late votes may bring q to values that WS-W never reaches, so a round is over when at most one arm has q_i > -l.

@@ -30,7 +30,7 @@ from duelist.core.arrays import (
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
-from duelist.core.seeds import check_random_state, seed_words
+from duelist.core.seeds import RandomState, check_random_state, seed_words
 from duelist.model.links import get_link
 from duelist.model.ridge_selection import default_ridge
 from duelist.policies.base import Arms, Choice
@@ -67,14 +67,15 @@ class NativePolicy(FittedPolicy):
         and forgotten, except for the wins of each pair as long as there are at most 2,048 pairs: stopping decisions use
         those.
     random_state
-        Seed of the policy's own randomness; None draws one from the operating system.
+        Seed of the policy's own randomness, or a NumPy generator to draw it from; None draws one from the operating
+        system.
     """
 
     horizon: int | None = None
     link: str = "logistic"
     ridge: float | None = None
     estimator: str = "exact"
-    random_state: int | None = None
+    random_state: RandomState = None
 
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge of a feature with unit variance."""
@@ -89,6 +90,7 @@ class NativePolicy(FittedPolicy):
 
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
+        self.random_state = check_random_state(self.random_state)
         get_link(self.link)
         if self.ridge is not None:
             check_positive("ridge", self.ridge)

@@ -20,7 +20,7 @@ from duelist.core.arrays import (
 )
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, InvalidSnapshot
-from duelist.core.seeds import check_random_state
+from duelist.core.seeds import RandomState, check_random_state
 from duelist.model.fit import fit_mle
 from duelist.policies.base import Arms, Choice, CopiedBySnapshot
 from duelist.policies.engine.pending import no_pairs_left, pending_id
@@ -32,7 +32,7 @@ STEP: Final = 1.65
 """Optimal scaling of Metropolis-adjusted Langevin steps, times dim^(-1/6) (Roberts, Rosenthal 1998)."""
 
 MAX_STEPS: Final = 1000
-"""The largest number of steps per draw and player; a snapshot with more is rejected, since its draws would not end."""
+"""A draw takes so many steps for each player; a snapshot with more would never end."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,8 @@ class FGTS(CopiedBySnapshot):
         varies.
     steps
         Number of Langevin steps per draw, at most 1,000.
+    random_state
+        Seed of the draws, or a NumPy generator to draw it from; None draws one from the operating system.
 
     Deviations
     ----------
@@ -109,7 +111,7 @@ class FGTS(CopiedBySnapshot):
     feel_good: float | None = None
     ridge: float | None = None
     steps: int = 10
-    random_state: int | None = None
+    random_state: RandomState = None
 
     _history: RoundHistory | None = field(init=False, default=None)
     _pending: dict[int, _PendingTable] = field(init=False, default_factory=dict)
@@ -117,6 +119,7 @@ class FGTS(CopiedBySnapshot):
 
     def __post_init__(self) -> None:
         check_horizon(self.horizon)
+        self.random_state = check_random_state(self.random_state)
         check_positive("eta", self.eta)
         if self.feel_good is not None and not (is_number(self.feel_good) and 0.0 <= self.feel_good < np.inf):
             raise InvalidInput(

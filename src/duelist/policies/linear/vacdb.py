@@ -38,8 +38,6 @@ class VACDB(LayeredPolicy):
 
     Parameters
     ----------
-    horizon, delta, kappa, theta_bound, link, random_state
-        As for every policy with a radius.
     radius
         "theory": as published. "practical" (default): as published but with the largest slope L_mu instead of kappa
         (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and priors 4^-l

@@ -28,7 +28,7 @@ from duelist.server.schemas.analysis import (
 )
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
-from duelist.study.formats import check_export_options
+from duelist.study.formats import check_export_options, check_suffix, get_format
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["analysis"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
@@ -280,7 +280,8 @@ ExportFormat = Annotated[str, Path(max_length=50)]
 
 def _export_options(form: ExportFormat, request: Request) -> dict[str, Any]:
     words = {"true": True, "false": False}
-    options = {name: words.get(value, value) for name, value in request.query_params.items()}
+    given = {name: value for name, value in request.query_params.items() if name != "suffix"}
+    options = {name: words.get(value, value) for name, value in given.items()}
     check_export_options(form, options)
     return options
 
@@ -300,17 +301,22 @@ async def export(
     options: ExportOptions,
     server: ServerDep,
     caller: StudyReader,
+    suffix: Annotated[
+        str | None,
+        Query(pattern=r"^(\.[a-z]{1,8}){1,2}$", description="Ending of the file, such as .parquet or .csv.gz."),
+    ] = None,
 ) -> FileResponse:
     """Export votes in a format, whose options are query parameters."""
     async with server.study(study) as opened:
         name = opened.study.name
-    ending = {"csv": "csv", "evalica": "csv", "arena": "json", "label-studio": "json"}.get(form, "jsonl")
+    ending = suffix or get_format(form).suffixes[0]
+    check_suffix(form, f"votes{ending}")
     async with download_folder() as folder:
-        path = folder / f"votes.{ending}"
+        path = folder / f"votes{ending}"
         task = {"format": form, "path": str(path), "options": options}
         report = await server.worker.run_task("export", study, task)
         headers = {"X-Duelist-Export-Report": json.dumps(report)}
-        return file_response(path, f"{name} {form}.{ending}", "application/octet-stream", headers)
+        return file_response(path, f"{name} {form}{ending}", "application/octet-stream", headers)
 
 
 @router.post("/import", response_model=schemas.ImportResponse, responses=IN_STUDY)

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from duelist.core.class_registry import ClassRegistry
 from duelist.core.errors import InvalidInput
-from duelist.core.settings import parse_settings
+from duelist.core.settings import choose_from, parse_settings
 from duelist.simulation.environments import ENVIRONMENTS, Environment, PreferenceMatrix
 from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
@@ -77,7 +77,7 @@ def _made(cls: type[Environment], spec: str, settings: Mapping[str, Any]) -> Env
     taken = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(taken))
     if unknown:
-        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", f"It takes {', '.join(taken)}.")
+        raise InvalidInput(f"{cls.__name__} has no setting {unknown[0]!r}.", choose_from(unknown[0], taken, "It takes"))
     try:
         return cls(**settings)
     except TypeError as error:

@@ -65,7 +65,7 @@ class StudyLifecycle(StudyBase):
                 tx.counters.revision += 1
         self._refresh()
 
-    def change(self, **settings: Any) -> StudySettings:
+    def change(self, /, **settings: Any) -> StudySettings:
         """Change settings of `create_study` and return all settings; the policy, its settings and the seed are fixed."""
         with self._changing() as tx:
             row = tx.study()

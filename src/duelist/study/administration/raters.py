@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import RecordList
 from duelist.study.base import StudyBase
 from duelist.study.records import Rater
 from duelist.study.storage import LeaseState, RaterRow, Transaction
@@ -43,10 +44,10 @@ class RaterAdministration(StudyBase):
             row = self._read_cache.raters.get(checked_rater(name))
             return Rater(name) if row is None else _rater(row)
 
-    def rater_records(self) -> list[Rater]:
+    def rater_records(self) -> RecordList[Rater]:
         """Return the records of all raters that are described, blocked, excluded or erased."""
         with self._reading():
-            return [_rater(row) for row in self._read_cache.raters.values()]
+            return RecordList(Rater, (_rater(row) for row in self._read_cache.raters.values()))
 
     def has_rater(self, name: str) -> bool:
         """Whether a rater of that name was asked, has voted, or has a record."""

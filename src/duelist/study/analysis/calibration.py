@@ -32,7 +32,7 @@ class Bin:
     votes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Calibration(TabularResult):
     """Predicted against observed shares; empty bins are omitted. Each interval holds with probability `level`."""
 
@@ -47,8 +47,6 @@ class Calibration(TabularResult):
     predicted_ties: float = 0.0
     """Share of ties that the fits predict for these votes."""
     observed_ties: float = 0.0
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         rows = [

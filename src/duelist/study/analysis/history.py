@@ -22,7 +22,7 @@ from duelist.study.analysis.leaderboard import chances_of_best
 from duelist.study.records import Vote
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class History(TabularResult):
     """The probability of being the best of each arm, after increasing numbers of votes."""
 
@@ -31,8 +31,6 @@ class History(TabularResult):
     """Numbers of votes, increasing."""
     chance_best: Floats
     """(len(votes), n_arms)."""
-
-    __str__ = TabularResult.__str__
 
     def leading(self, most: int) -> list[int]:
         """Return positions of the arms to plot: those that end highest, then those that once led."""

@@ -54,7 +54,7 @@ class LeaderboardRow:
         return f"{self.best_rank}" if self.best_rank == self.worst_rank else f"{self.best_rank}-{self.worst_rank}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Leaderboard(TabularResult):
     """Arms from best to worst. Each interval holds with probability `level`, not all at once."""
 
@@ -72,8 +72,6 @@ class Leaderboard(TabularResult):
     """What is ranked: "arm" or "system". Intervals of systems count raters and prompts as clusters of votes."""
     category: str | None = None
     """The category of the prompts that the votes are on; None for all."""
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         grouped = self.note is not None

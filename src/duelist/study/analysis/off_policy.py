@@ -50,7 +50,7 @@ ROUGH: Final = 30
 Target = Policy | Mapping[tuple[str, str], float]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OffPolicy(TabularResult):
     """The value of a policy in two estimates, and the pairs that it would ask."""
 
@@ -64,8 +64,6 @@ class OffPolicy(TabularResult):
     """Of those, votes on pairs that inform the estimate."""
     asked: tuple[tuple[str, str, float], ...]
     """The pairs that it would ask, with their probabilities, most frequent first."""
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         rows = [[kind.replace("_", " "), str(getattr(self, kind))] for kind in _ESTIMATES]
@@ -85,7 +83,7 @@ class OffPolicy(TabularResult):
 _ESTIMATES: Final = ("inverse_propensity", "doubly_robust")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ReplayEstimate(TabularResult):
     """The value of a learning policy in its first rounds: the probability that the arm it names first wins."""
 
@@ -95,8 +93,6 @@ class ReplayEstimate(TabularResult):
     """The number of times it was played from the beginning, each time with separate votes."""
     votes: int
     level: float
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         notes = [f"{self.blocks} replays of {self.rounds} rounds, with {self.votes} random votes"]

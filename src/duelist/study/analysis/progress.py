@@ -11,7 +11,9 @@ import numpy as np
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.model.stopping import (
+    ANY_LOOK,
     MIN_VOTES_TO_FORECAST,
+    ONE_LOOK,
     check_delta,
     forecast_votes,
     join_names,
@@ -27,7 +29,7 @@ from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 from duelist.study.records import Vote
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Progress(TabularResult):
     """How close a study is to knowing its best arm."""
 
@@ -55,7 +57,8 @@ class Progress(TabularResult):
 
     def __str__(self) -> str:
         verbs = "lead and are" if self.identical else "leads and is"
-        leads = f"{self._leaders()} {verbs} best with probability {format_percent(self.chance_best)}"
+        label = "" if self.done else f" ({ONE_LOOK})"
+        leads = f"{self._leaders()} {verbs} best with probability {format_percent(self.chance_best)}{label}"
         if self.tied:
             arms = (
                 "all arms"
@@ -77,7 +80,8 @@ class Progress(TabularResult):
             return "there are no others (done)"
         if self.done and self.tied:  # that takes a tolerance
             return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
-        decision = "done" if self.done else f"undecided at error rate {self.delta:g}"
+        rule = "" if self.tied else f"; {ANY_LOOK}"
+        decision = "done" if self.done else f"undecided at error rate {self.delta:g}{rule}"
         counted = f"{self.not_ruled_out} of {self.arms} arms"
         if self.identical:
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"

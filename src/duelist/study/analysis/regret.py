@@ -37,7 +37,7 @@ class Estimate:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class RegretEstimate(TabularResult):
     """Average regret per duel of the policy's choices and of random ones, in units of utility."""
 
@@ -49,8 +49,6 @@ class RegretEstimate(TabularResult):
     random_duels: int
     level: float
     estimator: str = ESTIMATOR
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         rows = [

@@ -1,8 +1,8 @@
 """The analysis methods of a study: leaderboard, raters, progress, and the rest.
 
 They analyse the current votes whenever they are called. They read the log in short transactions and under a separate
-lock, so that asking and voting do not wait for them; rows stay cached, and the next analysis reads only new
-ones.
+lock, so that asking and voting do not wait for them; what was read stays cached, and the next analysis reads only new
+rows.
 
 All of them take the same options to select votes:
 
@@ -24,19 +24,19 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from html import escape
-from inspect import signature
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import check_choice
 from duelist.core.errors import InvalidInput
+from duelist.core.seeds import draw_seed
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
 from duelist.study import analysis
@@ -44,6 +44,18 @@ from duelist.study.analysis.fit.vote_log import VoteLog
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import scorer_for_file
 from duelist.study.items.labels import label_of
+from duelist.study.options import (
+    CalibrationOptions,
+    ChanceOptions,
+    EstimateOptions,
+    HistoryOptions,
+    LeaderboardOptions,
+    RaterOptions,
+    StoppingOptions,
+    VoteOptions,
+    check_options,
+    lists,
+)
 from duelist.study.records import Arm, StudySettings, Vote
 from duelist.study.storage import Storage
 
@@ -107,16 +119,20 @@ class StudyAnalysis(ABC):
 
     # -- the best arm --------------------------------------------------------------------
 
+    @lists(LeaderboardOptions)
     def leaderboard(
-        self, context: str | None = None, *, top: int | None = None, **options: Any
+        self, context: str | None = None, *, top: int | None = None, **options: Unpack[LeaderboardOptions]
     ) -> analysis.Leaderboard:
         """Return arms by utility, with intervals, ranks and probabilities of being best; see `analysis.leaderboard`."""
-        scope, options = split(context, options)
-        _check_options("leaderboard", analysis.leaderboard_from_fit, options, "ridge", "seed", "clusters")
-        fit = self._fit(scope, options)
-        return replace(analysis.leaderboard_from_fit(fit, top=top, **options), category=scope.category)
+        check_options("leaderboard", LeaderboardOptions, options)
+        scope, own = split(context, options)
+        fit = self._fit(scope, own)
+        return replace(analysis.leaderboard_from_fit(fit, top=top, **own), category=scope.category)
 
-    def recommend(self, context: str | None = None, delta: float = 0.05, **options: Any) -> StudyRecommendation:
+    @lists(StoppingOptions)
+    def recommend(
+        self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
+    ) -> StudyRecommendation:
         """Return the recommended arm, its probability of being best, and the arms that are not ruled out.
 
         Stop asking when it is `decided`: the recommended arm is then wrong with probability at most `delta`.
@@ -128,87 +144,97 @@ class StudyAnalysis(ABC):
         `tolerance=0.01, unit="chance"` accepts an arm within one percentage point of the best, which does end; a
         tolerance without a unit is in utility.
         """
-        scope, options = split(context, options)
-        _check_options("recommend", analysis.recommendation_from_fit, options, "ridge", "seed", "clusters")
-        return analysis.recommendation_from_fit(self._fit(scope, options), delta=delta, **options)
+        check_options("recommend", StoppingOptions, options)
+        scope, own = split(context, options)
+        return analysis.recommendation_from_fit(self._fit(scope, own), delta=delta, **own)
 
-    def progress(self, context: str | None = None, delta: float = 0.05, **options: Any) -> analysis.Progress:
+    @lists(StoppingOptions)
+    def progress(
+        self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
+    ) -> analysis.Progress:
         """Return how close the study is to knowing its best arm; it is done when `recommend` is decided."""
-        scope, options = split(context, options)
-        _check_options("progress", analysis.progress_from_fit, options, "ridge", "seed", "clusters")
-        return analysis.progress_from_fit(self._fit(scope, options), delta=delta, **options)
+        check_options("progress", StoppingOptions, options)
+        scope, own = split(context, options)
+        return analysis.progress_from_fit(self._fit(scope, own), delta=delta, **own)
 
-    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
+    @lists(VoteOptions)
+    def win_matrix(self, context: str | None = None, **options: Unpack[VoteOptions]) -> analysis.WinMatrix:
         """Return how often each arm won against each other, and how often they tied or were both bad."""
-        scope, options = split(context, options)
-        _check_options("win_matrix", analysis.win_matrix_from_votes, options)
+        check_options("win_matrix", VoteOptions, options)
+        scope, _ = split(context, options)
         seen = self._select(scope)
         index = {arm: k for k, arm in enumerate(seen.arms)}
         among = None if seen.among is None else np.array([index[arm] for arm in seen.among], np.int64)
-        return analysis.win_matrix_from_votes(seen.log.on_arms, seen.arms, among, **options)
+        return analysis.win_matrix_from_votes(seen.log.on_arms, seen.arms, among)
 
-    def win_chances(self, context: str | None = None, **options: Any) -> analysis.WinChances:
+    @lists(ChanceOptions)
+    def win_chances(self, context: str | None = None, **options: Unpack[ChanceOptions]) -> analysis.WinChances:
         """Return the fitted probability that each arm wins against each other, and of a tie; see
         `analysis.win_chances`.
         """
-        scope, options = split(context, options)
-        _check_options("win_chances", analysis.win_chances_from_fit, options, "ridge", "clusters")
-        return analysis.win_chances_from_fit(self._fit(scope, options), **options)
+        check_options("win_chances", ChanceOptions, options)
+        scope, own = split(context, options)
+        return analysis.win_chances_from_fit(self._fit(scope, own))
 
-    def history(self, context: str | None = None, **options: Any) -> analysis.History:
+    @lists(HistoryOptions)
+    def history(self, context: str | None = None, **options: Unpack[HistoryOptions]) -> analysis.History:
         """Return the probability of being best of each arm over the votes; see `analysis.history`."""
-        scope, options = split(context, options)
-        _check_options("history", analysis.history, options)
+        check_options("history", HistoryOptions, options)
+        scope, own = split(context, options)
         seen = self._select(scope)
         with self._cache.history(scope) as remembered:
-            options = {"remembered": remembered, "of": seen.of, **options}
-            return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **options)
+            own |= {"remembered": remembered, "of": seen.of}
+            return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **own)
 
-    def scorer(self, context: str | None = None, **options: Any) -> Scorer:
+    @lists(VoteOptions)
+    def scorer(self, context: str | None = None, **options: Unpack[VoteOptions]) -> Scorer:
         """Return a scorer that predicts the utility of new arms from features: `scorer().save("scorer.json")`.
 
         For a study made from a table it takes that table's columns in their own units; the scorer's `columns` names
         them.
         """
-        scope, options = split(context, options)
-        _check_options("scorer", analysis.scorer_from_votes, options)
+        check_options("scorer", VoteOptions, options)
+        scope, _ = split(context, options)
         seen = self._select(scope)
-        found = analysis.scorer_from_votes(seen.log.on_arms, seen.features, source=f"study {self.name}", **options)
+        found = analysis.scorer_from_votes(seen.log.on_arms, seen.features, source=f"study {self.name}")
         return scorer_for_file(found, self.settings.feature_recipe)
 
     # -- raters ---------------------------------------------------------------------------
 
-    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
+    @lists(CalibrationOptions)
+    def calibration(self, context: str | None = None, **options: Unpack[CalibrationOptions]) -> analysis.Calibration:
         """Return predicted against observed shares, on held-out votes; see `analysis.calibration`."""
-        scope, options = split(context, options)
-        _check_options("calibration", analysis.calibration, options)
+        check_options("calibration", CalibrationOptions, options)
+        scope, own = split(context, options)
         seen = self._select(scope)
-        return analysis.calibration(seen.log, seen.arms, seen.features, **options)
+        return analysis.calibration(seen.log, seen.arms, seen.features, **own)
 
-    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
+    @lists(RaterOptions)
+    def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
         """Return speed, side bias, agreement and outliers among raters; see `analysis.rater_statistics`.
 
         Excluded raters are listed, too, but their votes do not affect the statistics of others.
         """
-        scope, options = split(context, options)
-        _check_options("raters", analysis.rater_statistics, options)
+        check_options("raters", RaterOptions, options)
+        scope, own = split(context, options)
         seen = self._select(scope._replace(everyone=True, without=frozenset()))
         excluded = _left_out(scope, seen)
         cross_fits = self._cache.cross_fits(scope)
-        options = {"excluded": excluded, "cross_fits": cross_fits, **options}
-        found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **options)
+        own |= {"excluded": excluded, "cross_fits": cross_fits}
+        found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **own)
         self._cache.keep_cross_fits(scope, cross_fits)
         return found
 
-    def regret(self, context: str | None = None, **options: Any) -> analysis.RegretEstimate:
+    @lists(EstimateOptions)
+    def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate:
         """Return the regret of the policy's duels, estimated from random ones; see `analysis.estimated_regret`.
 
         If arms have contexts, a duel is measured against the best arm of its context.
         """
-        scope, options = split(context, options)
-        _check_options("regret", analysis.estimated_regret, options)
+        check_options("regret", EstimateOptions, options)
+        scope, own = split(context, options)
         seen = self._select(scope)
-        return analysis.estimated_regret(seen.log, seen.arms, seen.features, **{"groups": seen.contexts, **options})
+        return analysis.estimated_regret(seen.log, seen.arms, seen.features, groups=seen.contexts, **own)
 
     def _repr_html_(self) -> str:
         """Return a summary of the study as HTML for notebooks."""
@@ -301,8 +327,8 @@ class AnalysisCache:
                 self._fits.popitem(last=False)
 
 
-def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:
-    """Return the selection, and the options that belong to the analysis itself."""
+def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:
+    """Return the selection, and the arguments of the analysis itself."""
     without: Collection[str] | str = options.get("without", ())
     scope = SelectionOptions(
         context,
@@ -314,20 +340,10 @@ def split(context: str | None, options: dict[str, Any]) -> tuple[SelectionOption
         None if options.get("by") is None else check_choice("by", options["by"], ("system", "item")),
         bool(options.get("labels", False)),
     )
-    return scope, {name: value for name, value in options.items() if name not in SelectionOptions._fields}
-
-
-_INSIDE: Final = frozenset(["among", "remembered", "excluded", "cross_fits", "source", "delta", "top", "start", "of"])
-"""Arguments that the study itself passes to analyses."""
-
-
-def _check_options(name: str, found: Callable[..., Any], options: dict[str, Any], *more: str) -> None:
-    """Raise for an option that this analysis does not have, naming those that it has."""
-    own = {each.name for each in signature(found).parameters.values() if each.kind is each.KEYWORD_ONLY} - _INSIDE
-    stray = min(options.keys() - own - set(more), default=None)
-    if stray is not None:
-        known = ", ".join(sorted({*own, *more, *SelectionOptions._fields} - {"context"}))
-        raise InvalidInput(f"{name} has no option {stray!r}.", f"It has {known}.", field=name)
+    own = {name: value for name, value in options.items() if name not in SelectionOptions._fields}
+    if "random_state" in own:
+        own["seed"] = draw_seed(own.pop("random_state"))
+    return scope, own
 
 
 def _left_out(scope: SelectionOptions, seen: Selection) -> frozenset[str]:
@@ -386,14 +402,14 @@ def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selecti
 
 
 def _with_labels(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with labels of arms instead of their ids."""
+    """Return the selection with the labels of arms in the place of their ids."""
     label = {arm.id: label_of(arm) for arm in arms}
     among = None if seen.among is None else [label[arm] for arm in seen.among]
     return seen._replace(arms=list(label.values()), among=among)
 
 
 def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with systems instead of their answers to prompts."""
+    """Return the selection with systems in the place of their answers to prompts."""
     names = list(dict.fromkeys(arm.system for arm in arms if arm.system is not None))
     position = {name: k for k, name in enumerate(names)}
     of = np.array([position[arm.system] for arm in arms if arm.system is not None], np.int64)

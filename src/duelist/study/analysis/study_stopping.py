@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Unpack
 
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
-from duelist.study.administration.tokens import list_tokens
 from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
-from duelist.study.analysis.raters.supply import RaterSupply
-from duelist.study.analysis.study_analysis import SelectionOptions, StudyAnalysis, split
-
-_OPTIONS: Final = frozenset(
-    ["clusters", "criterion", "everyone", "labels", "retired", "ridge", "seed", "without", "category", "by"]
-)
-"""Selection options besides `context`."""
+from duelist.study.analysis.study_analysis import StudyAnalysis, split
+from duelist.study.options import FitOptions, check_options, lists
 
 
 class StudyStopping(StudyAnalysis):
     """The stopping half of `Study`."""
 
+    @lists(FitOptions)
     def can_stop(
         self,
         context: str | None = None,
@@ -31,9 +25,9 @@ class StudyStopping(StudyAnalysis):
         delta: float = 0.05,
         tolerance: float = 0.0,
         unit: str = "utility",
-        **options: Any,
+        **options: Unpack[FitOptions],
     ) -> CanStop:
-        """Return whether there are enough votes for the study's goal, and which decision is still open.
+        """Return whether there are enough votes for the study's goal, and what is missing.
 
         Without a goal, and for "best" and "serve", this agrees with `recommend().decided` and `progress().done`, by
         the same rule. If arms have contexts and no systems, each is checked and all must be done; they share the error rate.
@@ -53,14 +47,10 @@ class StudyStopping(StudyAnalysis):
             How much better another arm may be than the recommended one, or the next in an order than the one before
             it: in utility or, with `unit="chance"`, in win probability above one half. If arms are equally good, only
             a tolerance ends the study: `while not study.can_stop(tolerance=0.02, unit="chance")`.
-        options
-            The selection options; see `StudyAnalysis`.
         """
         if top is not None and (isinstance(top, bool) or not isinstance(top, int) or top < 1):
             raise InvalidInput(f"top is {top!r}.", "Give a whole number of at least 1.", field="top")
-        stray = options.keys() - _OPTIONS
-        if stray:
-            raise InvalidInput(f"can_stop has no option {min(stray)!r}.", f"It has {', '.join(sorted(_OPTIONS))}.")
+        check_options("can_stop", FitOptions, options)
         check_delta(delta)
         utility_tolerance(tolerance, unit)
         wanted = find_goal(goal or self.settings.goal or "best").name
@@ -76,7 +66,7 @@ class StudyStopping(StudyAnalysis):
         groups = [context] if context is not None else self._groups(options.get("by"))
         places = self.settings.top if top is None else top
         within = {"delta": delta / len(groups), "tolerance": tolerance, "unit": unit}
-        found = [self._enough(each, wanted, places, within, options) for each in groups]
+        found = [self._enough(each, wanted, places, within, dict(options)) for each in groups]
         return next((each for each in found if not each.done), found[0])
 
     def _groups(self, by: str | None) -> list[str | None]:
@@ -92,16 +82,5 @@ class StudyStopping(StudyAnalysis):
     ) -> CanStop:
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
-        within = {**within, "supply": self._supply(fit.of)}
         found = ranking_decision(fit, top, **within) if goal == "rank" else best_arm_decision(fit, goal, **within)
-        return replace(found, context=context)
-
-    def _supply(self, of: str) -> RaterSupply | None:
-        """Return the raters who can be asked; None if a pair may be repeated, or stands for many pairs of answers."""
-        if self.settings.repeat_pairs != "never" or of == "system":
-            return None
-        with self._storage.viewing(self._id) as tx:
-            blocked = {rater.name for rater in tx.raters() if rater.blocked}
-        voted = self._select(SelectionOptions(everyone=True)).log.raters
-        invited = {token.rater for token in list_tokens(self._storage, self._id) if token.rater and token.is_valid()}
-        return RaterSupply(len({*voted, *invited} - blocked), self.settings.max_votes_per_pair)
+        return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)

@@ -24,7 +24,7 @@ MOST_ARMS: Final = 5000
 """The largest number of arms of a matrix; a larger one takes much memory and cannot be read."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WinMatrix(TabularResult):
     """Wins, ties and both bad of every pair, in the order of `arms`."""
 
@@ -35,8 +35,6 @@ class WinMatrix(TabularResult):
     """Entry (i, j) = (j, i): how often the two tied."""
     both_bad: Ints
     """Entry (i, j) = (j, i): how often both were bad, which does not say which is better."""
-
-    __str__ = TabularResult.__str__
 
     @property
     def votes(self) -> Ints:
@@ -68,7 +66,7 @@ class WinMatrix(TabularResult):
         return {**names, **{name: count.tolist() for name, count in counts.items()}}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WinChances(TabularResult):
     """Fitted probabilities for every pair, in the order of `arms`, averaged over the posterior."""
 
@@ -77,8 +75,6 @@ class WinChances(TabularResult):
     """Entry (i, j): probability that i wins against j; 1 - win - win^T is the probability of a tie."""
     tie: Floats
     """Entry (i, j) = (j, i)."""
-
-    __str__ = TabularResult.__str__
 
     def _table(self) -> TableContent:
         cells = [[f"{chance:.2f}" for chance in row] for row in self.win[:MOST_SHOWN]]

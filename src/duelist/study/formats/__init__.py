@@ -28,6 +28,7 @@ __all__ = [
     "Format",
     "arm_id",
     "check_export_options",
+    "check_suffix",
     "context_id",
     "default_format",
     "detect_format",
@@ -35,6 +36,11 @@ __all__ = [
     "read",
     "write",
 ]
+
+
+_LINES: Final = (".jsonl", ".ndjson")
+_TEXT_TABLES: Final = (".csv", ".tsv", ".tab")
+_PARQUET: Final = ".parquet"
 
 
 class Format(NamedTuple):
@@ -47,19 +53,39 @@ class Format(NamedTuple):
     read: Callable[..., Iterator[Comparison]] | None
     write: Callable[..., ExportReport]
     summary: str
+    suffixes: tuple[str, ...]
+    """The endings of the files that it can write; .gz may follow those of text files."""
 
 
 FORMATS: Final = {
     each.name: each
     for each in (
-        Format("arena", arena.read, arena.write, "battles: model_a, model_b, winner"),
-        Format("trl", trl.read, trl.write, "TRL preferences: prompt, chosen, rejected"),
-        Format("trl-unpaired", None, trl_unpaired.write, "TRL labels: prompt, completion, label"),
-        Format("openai", openai.read, openai.write, "OpenAI: input, preferred_output, non_preferred_output"),
-        Format("csv", left_right.read, left_right.write, "CSV: left, right, winner"),
-        Format("evalica", left_right.read, evalica.write, "CSV for evalica's command line: left, right, winner"),
-        Format("label-studio", label_studio.read, label_studio.write, "Label Studio pairwise results"),
-        Format("jsonl", jsonl.read, jsonl.write, "duelist's own: every field, nothing lost"),
+        Format(
+            "arena",
+            arena.read,
+            arena.write,
+            "battles: model_a, model_b, winner",
+            (".json", *_LINES, *_TEXT_TABLES, _PARQUET),
+        ),
+        Format("trl", trl.read, trl.write, "TRL preferences: prompt, chosen, rejected", (*_LINES, ".json", _PARQUET)),
+        Format(
+            "trl-unpaired",
+            None,
+            trl_unpaired.write,
+            "TRL labels: prompt, completion, label",
+            (*_LINES, ".json", _PARQUET),
+        ),
+        Format("openai", openai.read, openai.write, "OpenAI: input, preferred_output, non_preferred_output", _LINES),
+        Format("csv", left_right.read, left_right.write, "CSV: left, right, winner", (*_TEXT_TABLES, _PARQUET)),
+        Format(
+            "evalica",
+            left_right.read,
+            evalica.write,
+            "CSV for evalica's command line: left, right, winner",
+            _TEXT_TABLES,
+        ),
+        Format("label-studio", label_studio.read, label_studio.write, "Label Studio pairwise results", (".json",)),
+        Format("jsonl", jsonl.read, jsonl.write, "duelist's own: every field, nothing lost", _LINES),
     )
 }
 _TELLING_FIELDS: Final = {
@@ -99,12 +125,12 @@ def detect_format(path: str | Path) -> str:
 def default_format(path: str | Path) -> str:
     """Return the name of the format to write, by the name of the file.
 
-    The names of tables give csv; .jsonl, or no suffix, gives jsonl.
+    The names of tables give csv, and so does .parquet; .jsonl, .ndjson, or no suffix, gives jsonl.
     """
     file = Path(path)
-    if is_table(file):
+    if is_table(file) or suffix_of(file) == _PARQUET:
         return "csv"
-    if suffix_of(file) in ("", ".jsonl"):
+    if suffix_of(file) in ("", *_LINES):
         return "jsonl"
     raise InvalidInput(
         f"The name {file.name} does not determine a format.", f"Name one of {', '.join(FORMATS)}.", field="format"
@@ -139,8 +165,23 @@ def write(
     The name of the file decides the format unless it is given. `options` are those of the format's own `write`.
     """
     name = default_format(path) if format is None else format
+    check_suffix(name, path)
     writer = get_format(name).write
     return writer(comparisons, Path(path), **_checked_options(writer, name, options))
+
+
+def check_suffix(format: str, path: str | Path) -> None:  # noqa: A002
+    """Raise `InvalidInput` if files of the format do not end like this one; a name may also have no suffix."""
+    file, suffixes = Path(path), get_format(format).suffixes
+    compressed = file.suffix.lower() == ".gz" and suffix_of(file) == _PARQUET
+    if suffix_of(file) in ("", *suffixes) and not compressed:
+        return
+    raise InvalidInput(
+        f"{file.name} is not a name for a file of the format {format}.",
+        f"Files of {format} end in {', '.join(suffixes)}; .gz may follow those of text.",
+        code="invalid_input.suffix",
+        field="path",
+    )
 
 
 def check_export_options(format: str, options: dict[str, Any]) -> None:  # noqa: A002

@@ -29,8 +29,7 @@ from duelist.study.formats.comparison import (
     simplify_messages,
 )
 from duelist.study.formats.fields import extra_fields, field_error, optional_epoch, optional_id, parse_id, parse_outcome
-from duelist.study.formats.files import Row, is_table, read_rows
-from duelist.study.formats.files.json_records import writing_json
+from duelist.study.formats.files import Row, is_table, read_rows, writing_records
 from duelist.study.formats.files.tables import JSON_CELLS, encode_json_cells, writing_csv
 from duelist.study.formats.writing import (
     CONTENTS,
@@ -98,7 +97,7 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
 def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH_BAD_WORDS[0]) -> ExportReport:
     """Write battles, without skips.
 
-    The name of the file decides: CSV, a JSON array (.json), or JSON lines (any other name). `both_bad` is the word for
+    The name of the file decides: CSV, Parquet, a JSON array (.json), or JSON lines. `both_bad` is the word for
     that outcome: "tie (bothbad)", which FastChat reads, or "both_bad".
     """
     if both_bad not in BOTH_BAD_WORDS:
@@ -126,7 +125,7 @@ def write(comparisons: Iterable[Comparison], path: Path, *, both_bad: str = BOTH
             yield encode_json_cells(record | extra, extra) if tabular else record | extra
 
         if not tabular:
-            with writing_json(path) as writer:
+            with writing_records(path) as writer:
                 return write_rows(rows, writer, battle, layout)
         with writing_csv(path, _columns(layout)) as writer:
             return write_rows(rows, writer, battle, layout)

@@ -22,8 +22,7 @@ from duelist.study.formats.comparison import (
     shared_prefix_length,
 )
 from duelist.study.formats.fields import extra_fields, field_error
-from duelist.study.formats.files import Row, read_rows
-from duelist.study.formats.files.json_records import writing_json
+from duelist.study.formats.files import Row, read_rows, writing_records
 from duelist.study.formats.writing import (
     CONTENTS,
     WINS,
@@ -43,7 +42,7 @@ _EXPECTED: Final = "a text, or a list of messages with role and content"
 
 
 def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
-    """Yield the preferences of a file of JSON lines, a JSON array or a table.
+    """Yield the preferences of a file of JSON lines, a JSON array, Parquet or a table.
 
     `columns` maps fields to columns of the file, as in `{"chosen": "better", "rejected": "worse"}`.
     """
@@ -77,7 +76,7 @@ def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool
             chosen, rejected = (one, other) if won else (other, one)
             yield {"prompt": prompt, "chosen": chosen, "rejected": rejected, **layout.extra_of(comparison)}
 
-        with writing_json(path) as writer:
+        with writing_records(path) as writer:
             return write_rows(rows, writer, preference, layout)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from duelist.study.formats.comparison import Comparison, ExportReport
-from duelist.study.formats.files.json_records import writing_json
+from duelist.study.formats.files import writing_records
 from duelist.study.formats.trl import HOLDS, contents
 from duelist.study.formats.writing import (
     Layout,
@@ -44,5 +44,5 @@ def write(comparisons: Iterable[Comparison], path: Path, *, conversational: bool
             for answer, good in zip(answers, _LABELS[comparison.outcome], strict=True):
                 yield {"prompt": prompt, "completion": answer, "label": good, **layout.extra_of(comparison)}
 
-        with writing_json(path) as writer:
+        with writing_records(path) as writer:
             return write_rows(rows, writer, labelled, layout)

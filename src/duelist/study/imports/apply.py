@@ -155,6 +155,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
 
     def import_votes(
         self,
+        /,
         path: str | Path,
         format: str | None = None,  # noqa: A002
         *,

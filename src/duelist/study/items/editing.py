@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
+from duelist.core.tables import RecordList
 from duelist.study.base import StudyBase
 from duelist.study.formats.files.row import shorten
 from duelist.study.items.catalog import chunked, indicator_features
@@ -157,12 +158,12 @@ class StudyItems(StudyBase):
             tx.counters.arms_revision += 1
             tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
 
-    def arms(self, context: str | None = None) -> list[Arm]:
+    def arms(self, context: str | None = None) -> RecordList[Arm]:
         """Return all arms, or those of a context, retired ones included, in the order they were added."""
         with self._reading():
             arms = self._read_cache.arms
             every = (arms.arm(number) for number in range(len(arms)))
-            return [arm for arm in every if context is None or arm.context == context]
+            return RecordList(Arm, (arm for arm in every if context is None or arm.context == context))
 
     def systems(self) -> list[str]:
         """Return the systems that this study compares, in the order they were added; none if its arms have no systems."""

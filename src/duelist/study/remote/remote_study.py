@@ -23,11 +23,13 @@ from numpy.typing import ArrayLike
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.serialization import from_plain
+from duelist.core.tables import RecordList
 from duelist.policies import Policy
 from duelist.study.administration.lifecycle import UNCHANGED, changed_limits
 from duelist.study.administration.raters import Erasure
 from duelist.study.asking.explain import Explanation
-from duelist.study.formats import ExportReport, default_format
+from duelist.study.formats import ExportReport, check_suffix, default_format
+from duelist.study.formats.files import suffix_of
 from duelist.study.imports import ItemPlan, VotePlan
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
@@ -156,8 +158,8 @@ class RemoteStudy(RemoteAnalysis):
     def activate(self, ids: Sequence[str]) -> None:
         self._post("/arms/activate", {"ids": list(ids)})
 
-    def arms(self, context: str | None = None) -> list[Arm]:
-        found: list[Arm] = []
+    def arms(self, context: str | None = None) -> RecordList[Arm]:
+        found: RecordList[Arm] = RecordList(Arm)
         after: int | None = None
         while True:
             page = self._get("/arms", after=after, limit=_PAGE, context=context)
@@ -254,8 +256,8 @@ class RemoteStudy(RemoteAnalysis):
 
     # -- the log -------------------------------------------------------------------------
 
-    def votes(self) -> list[Vote]:
-        return list(self._backwards())[::-1]
+    def votes(self) -> RecordList[Vote]:
+        return RecordList(Vote, list(self._backwards())[::-1])
 
     def _backwards(self) -> Iterator[Vote]:
         before: int | None = None
@@ -306,11 +308,12 @@ class RemoteStudy(RemoteAnalysis):
     def rater(self, name: str) -> Rater:
         return next((rater for rater in self.rater_records() if rater.name == name), Rater(name))
 
-    def rater_records(self) -> list[Rater]:
+    def rater_records(self) -> RecordList[Rater]:
         found = self._get("/raters")
         rows = [{**row, "name": row["rater"]} for row in found["rows"]] + found["others"]
         raters = [from_plain(Rater, row) for row in rows]
-        return sorted((rater for rater in raters if rater != Rater(rater.name)), key=lambda rater: rater.name)
+        described = (rater for rater in raters if rater != Rater(rater.name))
+        return RecordList(Rater, sorted(described, key=lambda rater: rater.name))
 
     def has_rater(self, name: str) -> bool:
         self._not_available("has_rater")
@@ -353,7 +356,11 @@ class RemoteStudy(RemoteAnalysis):
     ) -> ExportReport:
         name = default_format(path) if format is None else format
         params = {key: str(value).lower() if isinstance(value, bool) else value for key, value in options.items()}
-        headers = self._client.download(f"{self._root}/export/{name}", Path(path), params=params)
+        check_suffix(name, path)
+        file = Path(path)
+        if suffix_of(file):
+            params["suffix"] = suffix_of(file) + (".gz" if file.suffix.lower() == ".gz" else "")
+        headers = self._client.download(f"{self._root}/export/{name}", file, params=params)
         return from_plain(ExportReport, json.loads(headers["x-duelist-export-report"]))
 
     def add_votes(self, votes: Iterable[Vote]) -> int:

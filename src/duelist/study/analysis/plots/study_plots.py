@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from duelist.core.errors import InvalidInput
 from duelist.study import analysis
+from duelist.study.options import (
+    CalibrationOptions,
+    HistoryOptions,
+    LeaderboardOptions,
+    RaterOptions,
+    VoteOptions,
+    lists,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,49 +30,81 @@ class StudyPlots(ABC):
     """
 
     @abstractmethod
+    @lists(LeaderboardOptions)
     def leaderboard(
-        self, context: str | None = None, *, top: int | None = None, **options: Any
+        self, context: str | None = None, *, top: int | None = None, **options: Unpack[LeaderboardOptions]
     ) -> analysis.Leaderboard:
         """Return the leaderboard."""
 
     @abstractmethod
-    def win_matrix(self, context: str | None = None, **options: Any) -> analysis.WinMatrix:
+    @lists(VoteOptions)
+    def win_matrix(self, context: str | None = None, **options: Unpack[VoteOptions]) -> analysis.WinMatrix:
         """Return wins by pair."""
 
     @abstractmethod
-    def history(self, context: str | None = None, **options: Any) -> analysis.History:
+    @lists(HistoryOptions)
+    def history(self, context: str | None = None, **options: Unpack[HistoryOptions]) -> analysis.History:
         """Return the probabilities of being the best over time."""
 
     @abstractmethod
-    def calibration(self, context: str | None = None, **options: Any) -> analysis.Calibration:
+    @lists(CalibrationOptions)
+    def calibration(self, context: str | None = None, **options: Unpack[CalibrationOptions]) -> analysis.Calibration:
         """Return predicted against observed outcomes."""
 
     @abstractmethod
-    def raters(self, context: str | None = None, **options: Any) -> analysis.Raters:
+    @lists(RaterOptions)
+    def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
         """Return statistics of raters."""
 
+    @lists(LeaderboardOptions)
     def plot_leaderboard(
-        self, context: str | None = None, *, top: int | None = 40, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        top: int | None = 40,
+        path: str | Path | None = None,
+        **options: Unpack[LeaderboardOptions],
     ) -> Figure:
         """Plot utilities with their intervals and ranges of ranks: the best `top`, None for all."""
-        return saved(analysis.draw_leaderboard(self.leaderboard(context, **{"labels": True, **options}), top), path)
+        options.setdefault("labels", True)
+        return saved(analysis.draw_leaderboard(self.leaderboard(context, **options), top), path)
 
-    def plot_win_matrix(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
+    @lists(VoteOptions)
+    def plot_win_matrix(
+        self, context: str | None = None, *, path: str | Path | None = None, **options: Unpack[VoteOptions]
+    ) -> Figure:
         """Plot the win matrix."""
-        return saved(analysis.draw_win_matrix(self.win_matrix(context, **{"labels": True, **options})), path)
+        options.setdefault("labels", True)
+        return saved(analysis.draw_win_matrix(self.win_matrix(context, **options)), path)
 
+    @lists(HistoryOptions)
     def plot_history(
-        self, context: str | None = None, *, most: int = 8, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        most: int = 8,
+        path: str | Path | None = None,
+        **options: Unpack[HistoryOptions],
     ) -> Figure:
         """Plot the probability of being best over the votes: `most` arms by name, the others in grey."""
-        return saved(analysis.draw_history(self.history(context, **{"labels": True, **options}), most), path)
+        options.setdefault("labels", True)
+        return saved(analysis.draw_history(self.history(context, **options), most), path)
 
-    def plot_calibration(self, context: str | None = None, *, path: str | Path | None = None, **options: Any) -> Figure:
+    @lists(CalibrationOptions)
+    def plot_calibration(
+        self, context: str | None = None, *, path: str | Path | None = None, **options: Unpack[CalibrationOptions]
+    ) -> Figure:
         """Plot predicted against observed shares."""
         return saved(analysis.draw_calibration(self.calibration(context, **options)), path)
 
+    @lists(RaterOptions)
     def plot_raters(
-        self, context: str | None = None, *, most: int = 40, path: str | Path | None = None, **options: Any
+        self,
+        context: str | None = None,
+        *,
+        most: int = 40,
+        path: str | Path | None = None,
+        **options: Unpack[RaterOptions],
     ) -> Figure:
         """Plot agreement, side and speed of raters, with outliers in red."""
         return saved(analysis.draw_raters(self.raters(context, **options), most), path)

@@ -68,7 +68,7 @@ class RaterStatistics:
         return bool(self.reasons)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Raters(TabularResult):
     """All raters, those with most votes first."""
 
@@ -77,8 +77,6 @@ class Raters(TabularResult):
     false_alarms: float
     alpha: float | None = None
     """Krippendorff's alpha over all raters: chance-corrected agreement on pairs that several have voted on."""
-
-    __str__ = TabularResult.__str__
 
     @property
     def outliers(self) -> tuple[str, ...]:

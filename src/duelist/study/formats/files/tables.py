@@ -1,4 +1,4 @@
-"""Read tables (CSV, Excel) row by row, and write CSV.
+"""Read tables (CSV, Excel, Parquet) row by row, and write CSV and Parquet.
 
 The delimiter is whichever of comma, semicolon, tab and bar splits the header into the most columns. Byte-order marks, a
 first line `sep=;`, and empty columns without a name are skipped.
@@ -18,6 +18,7 @@ from typing import IO, Any, Final
 from duelist.core.errors import InvalidInput
 from duelist.study.formats.files.excel import read_sheet_lines
 from duelist.study.formats.files.json_records import RowWriter, replacing_gzip
+from duelist.study.formats.files.parquet import is_parquet, parquet_columns, read_parquet, writing_parquet
 from duelist.study.formats.files.row import Row, open_text, shorten, suffix_of
 
 _EXCEL: Final = ".xlsx"
@@ -75,6 +76,10 @@ def read_table(
     if suffix_of(path) == _EXCEL:
         lines = read_sheet_lines(path)
         yield from _parse(path, _with_header(lines) if detect_header else lines, required, columns, True, noun)
+        return
+    if is_parquet(path):
+        _map_header(path, parquet_columns(path), required, columns or {})
+        yield from map(_decode_json_cells, rename_fields(path, read_parquet(path), columns))
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # global to the process, so it is only ever raised
     with open_text(path, encoding) as file:
@@ -243,12 +248,16 @@ def _decode_json_cells(row: Row) -> Row:
 
 @contextmanager
 def writing_csv(path: Path, columns: Sequence[str]) -> Iterator[RowWriter]:
-    """Write CSV (RFC 4180, UTF-8), or tab-separated values if the name says so.
+    """Write CSV (RFC 4180, UTF-8), or tab-separated values or Parquet if the name says so.
 
     A value of None becomes an empty cell.
     """
     if suffix_of(path) == _EXCEL:
         raise InvalidInput("Excel files cannot be written.", "Give a name that ends in .csv.", field="path")
+    if is_parquet(path):
+        with writing_parquet(path, columns) as writer:
+            yield writer
+        return
     with replacing_gzip(path) as file:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
         delimiter = "\t" if suffix_of(path) in _TAB_SEPARATED else ","
