@@ -53,7 +53,7 @@ for-tests: $(VENV)/.package $(VENV)/.tests
 .PHONY: install demo demo-server clean
 install: $(VENV)/.package ## Build the engine and install duelist with plots and studies into .venv, from this folder.
 
-demo: install ## Simulate four policies and write the chart to out/demo.
+demo: install ## Simulate five policies and write the chart to out/demo.
 	$(BIN)/duelist demo --out out/demo
 
 demo-server: $(VENV)/.package $(VENV)/.server ## Serve a demo study with simulated raters, until Ctrl-C.
@@ -132,8 +132,26 @@ test-consumers: for-tests $(VENV)/.group-consumers ## Open exported files with t
 postgres: ## Install PostgreSQL if the tests would not find it.
 	scripts/install-postgres
 
+##@ Dependencies of the image
+.PHONY: lock audit sbom
+$(VENV)/.supply-chain: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --group supply-chain
+	touch $@
+
+lock: $(VENV)/.supply-chain ## Lock the newest versions with their hashes in deploy/ (needs the network).
+	scripts/lock $(BIN)
+
+audit: $(VENV)/.supply-chain ## Compare the locked versions with published vulnerabilities (needs the network).
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r deploy/requirements.txt -r deploy/build-requirements.txt
+
+sbom: $(VENV)/.supply-chain ## List the locked packages as CycloneDX in out/sbom.json.
+	mkdir -p out
+	$(BIN)/cyclonedx-py requirements --output-reproducible --of JSON -o out/sbom.json deploy/requirements.txt
+
 ##@ Test for longer
-.PHONY: crash crash-server power-cut failover fuzz off-policy sanitize machines
+.PHONY: crash crash-server power-cut failover fuzz slow-clients evidence off-policy sanitize machines
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
@@ -152,6 +170,13 @@ failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times 
 fuzz: for-tests $(VENV)/.group-server ## Read a million damaged snapshots, archives, tables and plans (3 hours). Options: CASES=...
 	rm -f $(EVIDENCE)/fuzz.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST) -n 2 tests/fuzzing -v -rP
+
+slow-clients: for-tests $(VENV)/.group-server ## Measure how long raters wait during an attack of slow clients. Options: SECONDS=...
+	rm -f $(EVIDENCE)/slow-clients.jsonl
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_ATTACK_SECONDS=$(or $(SECONDS),60) $(PYTEST_OUTSIDE) tests/server/attacks/test_raters_under_attack.py
+
+evidence: for-tests ## Write docs/security-evidence.md from what the long tests have recorded.
+	$(BIN)/python -m tests.helpers.evidence_page $(EVIDENCE) docs/security-evidence.md
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP

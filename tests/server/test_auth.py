@@ -34,6 +34,7 @@ LOOKING = {
 OWNING = {
     ("PATCH", S),
     ("GET", f"{S}/archive"),
+    ("GET", f"{S}/audit"),
     ("GET", f"{S}/tokens"),
     ("DELETE", f"{S}/tokens/{{token}}"),
     *(("POST", f"{S}/{what}") for what in (
@@ -48,6 +49,7 @@ OWNING_ALL = {
     ("POST", "/api/v1/studies/restore"),
     ("POST", f"{S}/copy"),
     ("GET", "/api/v1/backup"),
+    ("GET", "/api/v1/audit"),
     ("GET", "/api/v1/tokens"),
     ("POST", "/api/v1/tokens"),
     ("DELETE", "/api/v1/tokens/{token}"),

@@ -1,8 +1,7 @@
 """Pair searches on a GPU with PyTorch: the `gpu` extra.
 
 Pairs, values and errors are those of the CPU functions. The device searches in low precision and returns the few arms
-that can be in the best pair, with an error bound that excludes no candidate. The compiled float64 functions then
-score
+that can be in the best pair, with an error bound that excludes no candidate. The compiled float64 functions then score
 these. `device` is "cuda", "cpu" or a torch.device; arms may be arrays, or tensors that are already on the device.
 """
 
@@ -114,8 +113,7 @@ def best_pairs_in_contexts(
     contexts.
 
     The most informative contexts are those whose pair is widest: its outcome is the most uncertain. Without k all
-    contexts
-    are listed. Pairs are those of `duelist.best_pair`, ties included; values and widths agree to about 1e-12.
+    contexts are listed. Pairs are those of `duelist.best_pair`, ties included; values and widths agree to about 1e-12.
 
     >>> arms = [[[0.0], [1.0]], [[0.0], [3.0]]]
     >>> chosen = best_pairs_in_contexts(arms, [0.0], [[4.0]], 1.0, device="cpu", k=1)

@@ -159,10 +159,8 @@ class ArmTableBestArmPair(ArmTableReference):
     """BestArmPair over all pairs of at most 64 arms.
 
     Of more arms: leader and rival, and pairs of the 32 arms most correlated with their difference and the 32 least;
-    before
-    the first vote, the widest pair of the 64 arms with the largest variance. If all of these are excluded, the pairs
-    of the
-    best arm that has a partner.
+    before the first vote, the widest pair of the 64 arms with the largest variance. If all of these are excluded, the
+    pairs of the best arm that has a partner.
     """
 
     def choose(self, posterior: UtilityPosterior, allowed: AllowedPairs) -> Choice:
@@ -232,11 +230,9 @@ class ArmTableRankingPair(ArmTableReference):
     """RankingPair with diminishing returns for repeated pairs.
 
     If the votes on a pair have added precision t between its arms, its value is divided by (1 + PAIR_EFFECT_VARIANCE
-    t)^2,
-    as if each pair had its own effect N(0, PAIR_EFFECT_VARIANCE). With more than 128 arms, only pairs at most 16
-    apart in
-    the ranking are searched, each for the information about its own order; if all are excluded, the first allowed
-    pair.
+    t)^2, as if each pair had its own effect N(0, PAIR_EFFECT_VARIANCE). With more than 128 arms, only pairs at most 16
+    apart in the ranking are searched, each for the information about its own order; if all are excluded, the first
+    allowed pair.
     """
 
     top: int | None = None

@@ -16,8 +16,7 @@ class DesignPair(Reference):
     """Criterion "D": argmax mu'(z . theta) |z|^2_{H^-1}, which increases log det H most.
 
     Criterion "A": argmax mu'(z . theta) sum_a ((x_a - mean arm)' H^-1 z)^2 / (1 + mu'(z . theta) |z|^2_{H^-1}), which
-    reduces
-    the summed variance of the utilities, relative to the mean arm, most.
+    reduces the summed variance of the utilities, relative to the mean arm, most.
     """
 
     criterion: str = "D"

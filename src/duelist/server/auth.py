@@ -6,6 +6,7 @@ header, browsers in a cookie together with a CSRF header.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import math
@@ -18,27 +19,41 @@ from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBea
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.rate_limits import RateLimiter
-from duelist.server.http.routing import CALLER, authenticated
+from duelist.server.http.routing import authenticated
+from duelist.server.monitoring.audit import CALLER
+from duelist.study.administration.sessions import (
+    IDLE_SECONDS,
+    create_session,
+    find_session,
+    needs_rotation,
+    rotate_session,
+)
 from duelist.study.administration.tokens import Scope, Token
+from duelist.study.storage import SessionRow
 from duelist.study.validation import checked_rater
 
 OWNER_COOKIE: Final = "duelist_owner"
 RATER_COOKIE: Final = "duelist_rater_"
 CSRF_HEADER: Final = "X-Duelist-CSRF"
 _SAFE: Final = ("GET", "HEAD")
-_COOKIE_SECONDS: Final = 400 * 86_400
-"""The longest time that browsers keep a cookie; its token may expire earlier."""
+NEW_COOKIE: Final = "duelist_new_cookie"
+"""The key under which the scope of a request has the cookie that its response sets."""
 
 BEARER = HTTPBearer(auto_error=False, description="A token, for programs.")
 _cookie = APIKeyCookie(name=OWNER_COOKIE, auto_error=False, description="For browsers: set by `POST /api/v1/session`.")
 
 
 class Caller(NamedTuple):
-    """The sender of a request: their token, and whether it came in a cookie."""
+    """The sender of a request: their token, and their session if a cookie came instead of the token."""
 
     token: Token
-    secret: str
-    by_cookie: bool
+    session: SessionRow | None = None
+
+    @property
+    def csrf(self) -> str:
+        """The value that a page sends with changes: other sites can make a browser send the cookie, but cannot read this value."""
+        key = "" if self.session is None else self.session.id
+        return hmac.new(key.encode(), b"duelist csrf", hashlib.sha256).hexdigest()
 
     def rater(self, name: str | None) -> str:
         """Return the rater of a request: the token's rater, or the one that an admin names."""
@@ -157,9 +172,12 @@ async def authenticate(
     request: Request, server: ServerContext, bearer: HTTPAuthorizationCredentials | None, rater_study: str | int | None
 ) -> Caller:
     """Return the caller by their token; check the CSRF header of a cookie."""
-    by_cookie = bearer is None
-    secret = _cookie_of(request, rater_study) if bearer is None else bearer.credentials
-    if secret is None:
+    if bearer is None:
+        caller = await _caller_of_cookie(request, server, rater_study)
+    else:
+        found = await server.find_token(bearer.credentials)
+        caller = None if found is None else Caller(found)
+    if caller is None and bearer is None and _cookie_of(request, rater_study) is None:
         enforce_rate_limit(server.address_limiter, client_address(request))
         raise RequestError(
             401,
@@ -168,14 +186,12 @@ async def authenticate(
             "Send `Authorization: Bearer TOKEN`, or sign in.",
             headers={"WWW-Authenticate": "Bearer"},
         )
-    token = await server.find_token(secret)
-    if token is None:
+    if caller is None:
         enforce_rate_limit(server.address_limiter, client_address(request))
         raise unknown_token()
-    caller = Caller(token, secret, by_cookie)
-    if by_cookie and request.method not in _SAFE:
+    if caller.session is not None and request.method not in _SAFE:
         sent = request.headers.get(CSRF_HEADER, "")
-        if not hmac.compare_digest(sent.encode("utf-8", "replace"), csrf_token(secret).encode()):
+        if not hmac.compare_digest(sent.encode("utf-8", "replace"), caller.csrf.encode()):
             raise RequestError(
                 403,
                 "csrf",
@@ -196,14 +212,23 @@ def unknown_token() -> RequestError:
     )
 
 
+async def _caller_of_cookie(request: Request, server: ServerContext, rater_study: str | int | None) -> Caller | None:
+    """Return the caller by their session, whose secret is replaced if it is old."""
+    secret = _cookie_of(request, rater_study)
+    session = None if secret is None else await asyncio.to_thread(find_session, server.storage, secret)
+    token = None if session is None else await server.find_token_by_hash(session.token)
+    if secret is None or session is None or token is None:
+        return None
+    if needs_rotation(session, secret):
+        new = await asyncio.to_thread(rotate_session, server.storage, secret)
+        if new is not None:
+            request.scope[NEW_COOKIE] = cookie_header(token, new, is_https(request, server))
+    return Caller(token, session)
+
+
 def _cookie_of(request: Request, rater_study: str | int | None) -> str | None:
     own = None if rater_study is None else request.cookies.get(f"{RATER_COOKIE}{rater_study}")
     return own or request.cookies.get(OWNER_COOKIE) or None
-
-
-def csrf_token(secret: str) -> str:
-    """Return the CSRF token: other sites can make a browser send the cookie, but cannot read this value."""
-    return hmac.new(secret.encode("utf-8", "surrogatepass"), b"duelist csrf", hashlib.sha256).hexdigest()
 
 
 def cookie_name(token: Token) -> str:
@@ -211,11 +236,35 @@ def cookie_name(token: Token) -> str:
     return f"{RATER_COOKIE}{token.study}" if token.scope is Scope.RATER else OWNER_COOKIE
 
 
-def set_cookie(response: Response, token: Token, secret: str, secure: bool) -> None:
-    """Store the token in a cookie."""
+async def start_session(request: Request, server: ServerContext, token: Token, digest: str) -> Caller:
+    """Start a session for the token of that hash, in place of the browser's earlier one; the response gets its cookie."""
+    await end_session(request, server, cookie_name(token))
+    session, secret = await asyncio.to_thread(create_session, server.storage, digest)
+    request.scope[NEW_COOKIE] = cookie_header(token, secret, is_https(request, server))
+    return Caller(token, session)
+
+
+async def end_session(request: Request, server: ServerContext, cookie: str) -> None:
+    """End the session of a cookie, if there is one."""
+    secret = request.cookies.get(cookie)
+    session = None if not secret else await asyncio.to_thread(find_session, server.storage, secret)
+    if session is not None:
+        await asyncio.to_thread(server.storage.end_session, session.id)
+
+
+def cookie_header(token: Token, secret: str, secure: bool) -> bytes:
+    """Return the header that stores the secret of a session in a browser."""
+    response = Response()
     response.set_cookie(
-        cookie_name(token), secret, max_age=_COOKIE_SECONDS, path="/", secure=secure, httponly=True, samesite="strict"
+        cookie_name(token),
+        secret,
+        max_age=round(IDLE_SECONDS),
+        path="/",
+        secure=secure,
+        httponly=True,
+        samesite="strict",
     )
+    return response.headers["set-cookie"].encode()
 
 
 ADMIN = Scope.ADMIN

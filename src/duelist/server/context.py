@@ -18,7 +18,7 @@ from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
 from duelist.server.worker.client import WorkerClient
 from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_storage
-from duelist.study.administration.tokens import Scope, Token, find_token, token_hash
+from duelist.study.administration.tokens import Scope, Token, find_token_by_hash, token_hash
 
 MAX_IDLE_STUDIES: Final = 64
 """Idle studies that stay open; the least recently used is closed first. Studies in use do not count."""
@@ -137,13 +137,17 @@ class ServerContext:
 
     async def find_token(self, secret: str) -> Token | None:
         """Return a valid token by its secret, or None."""
-        digest, now = token_hash(secret), time.monotonic()
+        return await self.find_token_by_hash(token_hash(secret))
+
+    async def find_token_by_hash(self, digest: str) -> Token | None:
+        """Return a valid token by the hash of its secret, or None."""
+        now = time.monotonic()
         if digest == self._temporary_token_hash:
             return self.temporary_token
         cached = self._token_cache.get(digest)
         if cached is not None and now - cached[0] < TOKEN_CACHE_SECONDS and cached[1].is_valid():
             return cached[1]
-        token = await asyncio.to_thread(find_token, self.storage, secret)
+        token = await asyncio.to_thread(find_token_by_hash, self.storage, digest)
         if token is None:
             self._token_cache.pop(digest, None)
             return None

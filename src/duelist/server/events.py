@@ -6,7 +6,8 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
@@ -18,6 +19,8 @@ POLL_SECONDS: Final = 0.5
 """Seconds between polls."""
 KEEP_ALIVE_SECONDS: Final = 15.0
 """Seconds without an event after which a comment keeps proxies from closing the connection."""
+CHECK_SECONDS: Final = 2.0
+"""Seconds between checks that a subscriber may still see the study."""
 MAX_SUBSCRIBERS: Final = 200
 """Event streams per study."""
 MAX_SUBSCRIPTIONS: Final = 20
@@ -59,8 +62,10 @@ class StudyEvents:
             await self.poll()
             await asyncio.sleep(POLL_SECONDS)
 
-    async def subscribe(self, stopping: asyncio.Event) -> AsyncGenerator[str]:
-        """Yield the current state and every change, until the server stops."""
+    async def subscribe(
+        self, stopping: asyncio.Event, is_allowed: Callable[[], Awaitable[bool]] | None = None
+    ) -> AsyncGenerator[str]:
+        """Yield the current state and every change, until the server stops or the subscriber may not see more."""
         changed = asyncio.Event()
         self._subscribers.add(changed)
         try:
@@ -69,13 +74,17 @@ class StudyEvents:
                 changed.set()
             if self._task is None or self._task.done():
                 self._task = asyncio.create_task(self._watch())
+            sent_at = time.monotonic()
             while not stopping.is_set():
-                if await _wait_for_either(changed, stopping, KEEP_ALIVE_SECONDS):
-                    if stopping.is_set():
-                        return
+                has_changed = await _wait_for_either(changed, stopping, CHECK_SECONDS)
+                if stopping.is_set() or (is_allowed is not None and not await is_allowed()):
+                    return
+                if has_changed:
                     changed.clear()
+                    sent_at = time.monotonic()
                     yield f"event: change\nid: {self.event_id}\ndata: {json.dumps(self.state, ensure_ascii=False)}\n\n"
-                else:
+                elif time.monotonic() - sent_at > KEEP_ALIVE_SECONDS:
+                    sent_at = time.monotonic()
                     yield ": still here\n\n"
         finally:
             self._subscribers.discard(changed)

@@ -57,7 +57,7 @@ class StudyBase:
     def _transaction(
         self, cache: StudyCache, begin: Callable[[int], AbstractContextManager[Transaction]]
     ) -> Iterator[Transaction]:
-        """Begin a transaction and refresh a cache; clear it after an error, when it may hold what was rolled back."""
+        """Begin a transaction and refresh a cache; clear it after an error, since it may hold rows that were rolled back."""
         with queued(cache.queue, seconds=BUSY_SECONDS, storage=repr(self.name)):
             revision = cache.arms.revision
             try:
@@ -72,7 +72,7 @@ class StudyBase:
                 raise
 
     def _after_writing(self, pending_import: PendingImport | None) -> None:
-        """Do what has to follow every write."""
+        """Called after every write; parts of the study override it."""
 
     def _refresh(self) -> None:
         """Update `name` and `settings` from the storage."""

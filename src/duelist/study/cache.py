@@ -38,7 +38,7 @@ class StudyCache:
         self.vote_counts = VoteCounts()
 
     def refresh(self, tx: Transaction) -> bool:
-        """Read what has changed; return whether the owner has changed name, settings, state or raters."""
+        """Read all changes; return whether the owner has changed name, settings, state or raters."""
         self.arms.refresh(tx)
         if tx.counters.revision == self._revision:
             return False
@@ -51,7 +51,7 @@ class StudyCache:
         return True
 
     def clear(self) -> None:
-        """Drop what was read of the log, but keep the arms."""
+        """Drop the rows of the log, but keep the arms."""
         self.replay.clear()
         self.histories.clear()
         self.sides.clear()

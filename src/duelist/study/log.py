@@ -26,7 +26,7 @@ RECENT_VOTES: Final = 20
 
 
 class RaterProgress(NamedTuple):
-    """How many current votes a rater has, and the newest of them by duel, newest first."""
+    """The number of current votes of a rater, and the newest of them by duel, newest first."""
 
     votes: int
     recent: list[tuple[int, Outcome]]
@@ -147,7 +147,7 @@ class StudyLog(StudyBase):
         return [(duel_from_rows(leased, arms, tx), is_valid(leased[0], now)) for leased in tx.open_leases()]
 
     def rater_progress(self, rater: str) -> RaterProgress:
-        """Return how many current votes a rater has, and the newest of them."""
+        """Return the number of current votes of a rater, and the newest of them."""
         rater = checked_rater(rater)
         with self._reading() as tx:
             votes = current_votes(tx.votes_of(rater, 0))

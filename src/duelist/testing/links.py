@@ -5,8 +5,7 @@
     class TestCauchit(LinkContract):
         link = CAUCHIT
 
-A link is symmetric and S-shaped; `slope` is the derivative of `mean`, and `mean` that of `potential`. The tests
-compare
+A link is symmetric and S-shaped; `slope` is the derivative of `mean`, and `mean` that of `potential`. The tests compare
 these functions with one another, so they need nothing but the link.
 """
 

@@ -133,9 +133,8 @@ class RuleContract(SimulationContract):
     def test_weight_two_equals_two_outcomes(self) -> None:
         """An outcome with weight 2 counts as two outcomes.
 
-        The estimates see the same data; the factors of the precision differ by a few roundings. One-pass estimates
-        are not
-        compared, because the second outcome starts from another estimate.
+        The estimates see the same data; the factors of the precision differ by a few roundings. One-pass estimates are
+        not compared, because the second outcome starts from another estimate.
         """
         double, twice = self.make(0), self.make(0)
         shown = draw_arms(8, least=2, most=2)

@@ -62,6 +62,7 @@ def proxy(folder: Path, servers: list[Running]) -> Iterator[tuple[str, Path]]:
         "127.0.0.1:8765": servers[0].address.removeprefix("http://"),
         "127.0.0.1:8766": servers[1].address.removeprefix("http://"),
         "listen 443 ssl": f"listen 127.0.0.1:{port} ssl",
+        "listen 80": f"listen 127.0.0.1:{free_port()}",
         f"/etc/ssl/{HOST}.pem": str(chain),
         f"/etc/ssl/{HOST}.key": str(key),
     }
@@ -180,7 +181,7 @@ def test_killing_a_process_loses_no_vote(site: Site, study):
                     continue
                 vote = {"duel": duel.json()["id"], "outcome": "second"}
                 answer = client.post(f"/api/v1/studies/{study.id}/votes", json=vote)
-                (told if answer.is_success else refused).append((str(vote["duel_id"]), name, answer.text[:200]))
+                (told if answer.is_success else refused).append((str(vote["duel"]), name, answer.text[:200]))
 
     threads = [threading.Thread(target=rate, args=each) for each in tokens.items()]
     for thread in threads:

@@ -23,9 +23,8 @@ class Mode(NamedTuple):
     unit: float
     """A sum of K products has an error of at most K unit times the sum of their magnitudes.
 
-    Sums in float32 have 2^-24 per step. Matrix units add several products at once and may truncate instead of
-    rounding, by
-    at most 2^-23 of the largest for each product and for the sum; this allows for twice that.
+    Sums in float32 have 2^-24 per step. Matrix units add several products at once and may truncate instead of rounding,
+    by at most 2^-23 of the largest for each product and for the sum; this allows for twice that.
     """
 
 

@@ -73,8 +73,7 @@ def error(dim: int, mode: Mode) -> float:
     """c / 2: the factor of |w|^2 that bounds the error of the test.
 
     Rounded operands: 2 r + r^2 with the mode's rounding r. Sums: each test adds dim + 4 products whose magnitudes sum
-    to less
-    than |w_i|^2 + |w_j|^2, twice. The rest: rounding of a and y, and the final sum.
+    to less than |w_i|^2 + |w_j|^2, twice. The rest: rounding of a and y, and the final sum.
     """
     r = mode.rounding
     return 2.0 * r + r * r + 2.1 * (dim + 8) * mode.unit + 2.0**-19
@@ -129,9 +128,8 @@ def _multiply(rows: Tensor, columns: Tensor, out: Tensor) -> Tensor:
 def _sides(sides: Operands, mode: Mode) -> tuple[Tensor, Tensor]:
     """Rows (p, y, 1, 1) and columns (p, y, -a / 2), whose product is <w_i, w_j> - a_j / 2.
 
-    In low precision, y and a are split into two parts. Matrix units that support bfloat16 also support TF32, which
-    this path
-    always uses.
+    In low precision, y and a are split into two parts. Matrix units that support bfloat16 also support TF32,
+    which this path always uses.
     """
     y, a = _parts(sides.offsets, mode), _parts(sides.lifts * -0.5, mode)
     one = torch.ones_like(sides.lifts)

@@ -1,9 +1,8 @@
 """Whitening of arms on the device, with an error bound, and a first good pair.
 
 With the lower Cholesky factor L of the precision, W = L^-1 and the mean arm m, arm x becomes the point
-p = radius W (x - m) with utility u = x . theta, in float64. The value of a pair is u_i + u_j + |p_i - p_j|. Values
-that the
-caller computes in float64 differ from this by less than `noise`.
+p = radius W (x - m) with utility u = x . theta, in float64. The value of a pair is u_i + u_j + |p_i - p_j|. Values that
+the caller computes in float64 differ from this by less than `noise`.
 """
 
 from __future__ import annotations

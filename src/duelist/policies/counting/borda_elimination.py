@@ -56,5 +56,5 @@ class BordaElimination(CountingPolicy):
         check_probability("delta", self.delta)
 
     def rule_settings(self) -> dict[str, float]:
-        """Return delta."""
+        """Return the error rate delta by name."""
         return {"delta": float(self.delta)}

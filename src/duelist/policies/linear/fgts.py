@@ -32,7 +32,7 @@ STEP: Final = 1.65
 """Optimal scaling of Metropolis-adjusted Langevin steps, times dim^(-1/6) (Roberts, Rosenthal 1998)."""
 
 MAX_STEPS: Final = 1000
-"""A draw takes so many steps for each player; a snapshot with more would never end."""
+"""The largest number of steps per draw and player; a snapshot with more is rejected, since its draws would not end."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """The policies that count wins, in plain NumPy: the definition against which the fast ones are tested.
 
-Start with a policy's `choose(candidates)`, which returns the pair of a round, and `update`, which learns a vote.
-`base`
+Start with a policy's `choose(candidates)`, which returns the pair of a round, and `update`, which learns a vote. `base`
 has ask and tell, confidence bounds and random numbers.
 
 >>> policy = RUCB(random_state=0)

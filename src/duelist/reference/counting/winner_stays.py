@@ -24,7 +24,7 @@ class WSW(CountingReference):
         self.q = np.pad(self.q, (0, len(new)))
 
     def choose(self, candidates: Candidates) -> LayeredPair:
-        """argmax q, and the next."""
+        """The arm with the largest q, against the other arm with the largest q."""
         first = self.leader(candidates.available())
         others = [j for j in candidates.partners(first) if j != first]
         return LayeredPair(first, self.leader(others or [first]))

@@ -67,7 +67,7 @@ class BodyStream:
         scope[_SCOPE_KEY] = self
 
     def allow(self, size: int, seconds: float) -> None:
-        """Let the body be read, up to so many bytes and for so many seconds."""
+        """Allow the body to be read: at most `size` bytes, in at most `seconds` seconds."""
         self._limit, self._deadline = size, time.monotonic() + seconds
         if self._length.isdigit() and (len(self._length) > 18 or int(self._length) > size):
             raise too_large(size)
@@ -104,11 +104,14 @@ def too_large(limit: int) -> RequestError:
 
 
 class JsonRequest(Request):
-    """A request whose JSON is checked by `parse_json`."""
+    """A request whose JSON is checked by `parse_json`; `values` are those of the body, once it is read."""
+
+    values: Any = None
 
     async def json(self) -> Any:
         """Return the body as JSON values."""
-        return parse_json(await self.body())
+        self.values = parse_json(await self.body())
+        return self.values
 
 
 def parse_json(body: bytes) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
 
+from duelist.server.auth import NEW_COOKIE
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.bodies import BodyStream
@@ -84,7 +85,7 @@ class RequestMiddleware:
             self._record(scope, status, time.perf_counter() - started_at)
 
     def _find_error(self, scope: Scope) -> RequestError | None:
-        """Return what is wrong with the head of a request."""
+        """Return the error in the head of a request, or None."""
         if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_TARGET_BYTES:
             return RequestError(
                 414, "too_large", f"The address is longer than {MAX_TARGET_BYTES} bytes.", "Shorten the query."
@@ -127,6 +128,8 @@ def _missing_headers(scope: Scope, given: list[tuple[bytes, bytes]], body: BodyS
     """Return the headers that every response has, without those that are given."""
     present = {name for name, _ in given}
     headers = [(name, value) for name, value in _HEADERS if name not in present]
+    if NEW_COOKIE in scope:
+        headers.append((b"set-cookie", scope[NEW_COOKIE]))
     if b"cache-control" not in present:
         caching = b"no-store" if scope["path"].startswith("/api/") else b"no-cache"  # revalidated by ETag
         headers.append((b"cache-control", caching))

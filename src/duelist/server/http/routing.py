@@ -10,13 +10,16 @@ from fastapi.routing import APIRoute
 
 from duelist.server.errors import RequestError
 from duelist.server.http.bodies import JSON, LIMITS, JsonRequest, allow_body
+from duelist.server.monitoring.audit import CALLER, audits, record_action
 
 PREFIX: Final = "/api/v1"
-CALLER: Final = "duelist_caller"
 
 
 class CheckedRoute(APIRoute):
-    """A route that checks a request in this order: the sender, the names of the query, the size of the body."""
+    """A route that checks a request in this order: the sender, the names of the query, the size of the body.
+
+    If it changes or hands out a study, what an owner did with it is in the audit log before the response.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that handles a request."""
@@ -26,13 +29,19 @@ class CheckedRoute(APIRoute):
         path = self.path.removeprefix(PREFIX)
         limit = next((LIMITS[key] for method in self.methods or () if (key := f"{method} {path}") in LIMITS), JSON)
 
+        is_audited = audits(self)
+
         async def check_and_handle(request: Request) -> Response:
             for check in checks:
                 request.scope[CALLER] = await check.authenticate(request)  # type: ignore[union-attr]
             if names is not None:
                 _check_query(request, names)
             allow_body(request, limit, request.app.state.server.options.max_upload_bytes)
-            return await handle(JsonRequest(request.scope, request.receive))
+            inner = JsonRequest(request.scope, request.receive)
+            response = await handle(inner)
+            if is_audited:
+                await record_action(inner, self.path.removeprefix(PREFIX))
+            return response
 
         return check_and_handle
 

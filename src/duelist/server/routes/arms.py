@@ -53,7 +53,7 @@ async def labels(study: schemas.StudyId, server: ServerDep, caller: StudyReader)
         show = server.renderer(opened.study)
     found = await server.worker.run_task("labels", study, {})
     return LabelsResponse(
-        labels={arm: (label, picture and show.address_of(picture)) for arm, (label, picture) in found["labels"].items()}
+        labels={arm: [label, picture and show.address_of(picture)] for arm, (label, picture) in found["labels"].items()}
     )
 
 

@@ -102,10 +102,12 @@ async def vote(
 
 
 def _reject_privileged(body: schemas.RequestBody, *fields: str) -> None:
-    """Raise an error for a field with which a rater would choose pairs or pretend to be somebody else."""
+    """Raise an error for a field with which a rater would choose pairs or pretend to be another rater."""
     field = next((name for name in fields if getattr(body, name) is not None), None)
     if field is not None:
-        raise RequestError(403, "not_allowed", f"A rater's token cannot send {field}.", f"Leave out {field}.", field)
+        raise RequestError(
+            403, "not_allowed", f"A rater's token cannot send {field}.", f"Remove {field} from the request.", field
+        )
 
 
 def _check_offered(study: Study, body: schemas.VoteRequest) -> None:

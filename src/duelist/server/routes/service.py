@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Query, Response
 from fastapi.responses import FileResponse, PlainTextResponse
 from fastapi.staticfiles import StaticFiles
 
 from duelist import __version__
-from duelist.server.auth import ServerDep, ServerReader
+from duelist.server.auth import ServerAdmin, ServerDep, ServerReader, StudyAdmin
+from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
@@ -41,6 +43,45 @@ async def metrics(server: ServerDep, caller: ServerReader) -> Response:
     """Return metrics in the format of Prometheus."""
     body = await asyncio.to_thread(server.metrics.text)
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+async def _actions(server: ServerContext, study: int | None, before: int | None, limit: int) -> schemas.ActionsResponse:
+    rows = await asyncio.to_thread(server.storage.actions, study, before, limit)
+    actions = [
+        schemas.ActionSchema(
+            number=row.number or 0,
+            at=datetime.fromtimestamp(row.at / 1e6, UTC),
+            token=row.token,
+            label=row.label,
+            address=row.address,
+            action=row.action,
+            study=row.study_id,
+            subject=row.subject,
+        )
+        for row in rows
+    ]
+    return schemas.ActionsResponse(actions=actions, next=rows[-1].number if len(rows) == limit else None)
+
+
+Before = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/audit", responses=error_responses(401, 403))
+async def audit_log(
+    server: ServerDep, caller: ServerAdmin, before: Before = None, limit: Limit = 100
+) -> schemas.ActionsResponse:
+    """Return what owners and readers did on this server, newest first."""
+    return await _actions(server, None, before, limit)
+
+
+@router.get("/studies/{study}/audit", responses=error_responses(401, 403, 404))
+async def audit_log_of_study(
+    study: schemas.StudyId, server: ServerDep, caller: StudyAdmin, before: Before = None, limit: Limit = 100
+) -> schemas.ActionsResponse:
+    """Return what owners and readers did with a study, newest first."""
+    await server.require_study(study)
+    return await _actions(server, study, before, limit)
 
 
 _PAGES: Final = {

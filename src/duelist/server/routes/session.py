@@ -17,19 +17,20 @@ from duelist.server.auth import (
     ServerDep,
     authenticate,
     client_address,
-    csrf_token,
+    end_session,
     enforce_rate_limit,
     is_https,
-    set_cookie,
+    start_session,
     unknown_token,
 )
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.routing import CheckedRoute
+from duelist.server.monitoring.audit import CALLER
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
 from duelist.study import Study
-from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token
+from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token, token_hash
 from duelist.study.validation import checked_rater
 
 router = APIRouter(route_class=CheckedRoute, tags=["sessions"])
@@ -37,16 +38,15 @@ RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="T
 
 
 @router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
-async def sign_in(
-    body: schemas.SignInRequest, request: Request, response: Response, server: ServerDep
-) -> schemas.SessionResponse:
+async def sign_in(body: schemas.SignInRequest, request: Request, server: ServerDep) -> schemas.SessionResponse:
     """Exchange a token for a cookie. Only failures are limited by address: people behind one address do not lock each other out."""
     token = await server.find_token(body.token)
     if token is None:
         enforce_rate_limit(server.sign_in_limiter, client_address(request))
         raise unknown_token()
-    set_cookie(response, token, body.token, is_https(request, server))
-    return await _session(server, Caller(token, body.token, True))
+    caller = await start_session(request, server, token, token_hash(body.token))
+    request.scope[CALLER] = caller
+    return await _session(server, caller)
 
 
 @router.get("/session", responses=SIGNED_IN)
@@ -62,8 +62,9 @@ async def get_session(
 
 @router.delete("/session", status_code=204, responses=PUBLIC)
 async def sign_out(request: Request, response: Response, server: ServerDep, study: RaterStudy = None) -> None:
-    """Delete the cookie of the owner, or of a rater of one study."""
+    """End the session of the owner, or of a rater of one study, and delete its cookie."""
     name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
+    await end_session(request, server, name)
     response.delete_cookie(name, path="/", secure=is_https(request, server), httponly=True, samesite="strict")
 
 
@@ -73,7 +74,7 @@ def _limit_registrations(request: Request, server: ServerDep) -> None:
 
 @router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
 async def register(
-    study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, response: Response, server: ServerDep
+    study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, server: ServerDep
 ) -> schemas.SessionResponse:
     """Register as a rater of a study that is open to anyone."""
     name = checked_rater(body.name or f"rater {secrets.token_hex(4)}")
@@ -92,8 +93,7 @@ async def register(
     if await _has_token(server, study, name, except_id=created.token.id):
         await asyncio.to_thread(revoke_token, server.storage, created.token.id)
         raise taken
-    set_cookie(response, created.token, created.secret, is_https(request, server))
-    return await _session(server, Caller(created.token, created.secret, True))
+    return await _session(server, await start_session(request, server, created.token, token_hash(created.secret)))
 
 
 async def _has_token(server: ServerContext, study: int, name: str, except_id: str | None = None) -> bool:
@@ -114,6 +114,6 @@ async def _session(server: ServerContext, caller: Caller) -> schemas.SessionResp
         study=token.study,
         study_name=name,
         rater=token.rater,
-        csrf=csrf_token(caller.secret),
+        csrf=caller.csrf,
         expires_at=token.expires_at,
     )

@@ -19,6 +19,7 @@ from duelist.core.serialization import to_plain
 from duelist.policies import parse_policy, registered_policy
 from duelist.server.auth import (
     ADMIN,
+    BEARER,
     RATER,
     READER,
     Caller,
@@ -26,6 +27,7 @@ from duelist.server.auth import (
     ServerDep,
     StudyAdmin,
     StudyReader,
+    authenticate,
     require_scope,
 )
 from duelist.server.context import ServerContext
@@ -222,7 +224,7 @@ async def choices(
     response_class=StreamingResponse,
     responses=IN_STUDY | {200: {"content": {"text/event-stream": {}}, "description": "One event per change."}},
 )
-async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader) -> StreamingResponse:
+async def events(study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyReader) -> StreamingResponse:
     """Stream changes of a study as server-sent events."""
     changes = await server.events(study)
     if len(changes) >= MAX_SUBSCRIBERS or server.open_streams[caller.token.id] >= MAX_SUBSCRIPTIONS:
@@ -233,15 +235,15 @@ async def events(study: schemas.StudyId, server: ServerDep, caller: StudyReader)
             "Close a dashboard.",
             headers={"Retry-After": "30"},
         )
-    return _EventStream(server, caller.token.id, changes)
+    return _EventStream(server, request, caller.token.id, changes)
 
 
 class _EventStream(StreamingResponse):
     """The events of a study, counted while they are open."""
 
-    def __init__(self, server: ServerContext, token_id: str, changes: StudyEvents) -> None:
+    def __init__(self, server: ServerContext, request: Request, token_id: str, changes: StudyEvents) -> None:
         super().__init__(
-            _events(server, changes),
+            _events(server, request, changes),
             media_type="text/event-stream",
             headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
         )
@@ -257,7 +259,16 @@ class _EventStream(StreamingResponse):
             self._server.metrics.listening.dec()
 
 
-async def _events(server: ServerContext, changes: StudyEvents) -> AsyncIterator[str]:
-    async with aclosing(changes.subscribe(server.stopping)) as stream:
+async def _events(server: ServerContext, request: Request, changes: StudyEvents) -> AsyncIterator[str]:
+    """Yield events until the token or the session that asked for them ends."""
+
+    async def is_allowed() -> bool:
+        try:
+            await authenticate(request, server, await BEARER(request), None)
+        except RequestError:
+            return False
+        return True
+
+    async with aclosing(changes.subscribe(server.stopping, is_allowed)) as stream:
         async for event in stream:
             yield event

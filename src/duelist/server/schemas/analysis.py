@@ -122,7 +122,7 @@ class ContextsResponse(ResponseBody):
 class LabelsResponse(ResponseBody):
     """What names arms to people, by id: the label, and the address of the arm's picture, if it has one."""
 
-    labels: dict[str, tuple[str, str | None]]
+    labels: dict[str, Annotated[list[str | None], Field(min_length=2, max_length=2)]]
 
 
 class PreviewColumnSchema(ResponseBody):

@@ -234,7 +234,7 @@ class CreateStudyRequest(RequestBody):
 
 
 class FilePlanRequest(RequestBody):
-    """How to import files of items, and how to create a study of them; what is not given is guessed."""
+    """How to import files of items, and how to create a study of them; missing options are guessed."""
 
     name: Name | None = None
     goal: Literal["best", "rank", "learn", "serve"] | None = None
@@ -430,6 +430,26 @@ class LinksResponse(ResponseBody):
     """New links, which are shown only once."""
 
     links: list[LinkSchema]
+
+
+class ActionSchema(ResponseBody):
+    """An action of an owner or a reader."""
+
+    number: int
+    at: datetime
+    token: str = Field(description="The id of the token.")
+    label: str | None = Field(description="The label of the token.")
+    address: str = Field(description="The IP address.")
+    action: str = Field(examples=["POST /studies/{study}/raters/block"])
+    study: int | None
+    subject: str | None = Field(description="What it was about, such as the name of a rater.")
+
+
+class ActionsResponse(ResponseBody):
+    """A page of the audit log, newest first; `next` is the `before` of the next page."""
+
+    actions: list[ActionSchema]
+    next: int | None
 
 
 class HealthResponse(ResponseBody):

@@ -116,7 +116,12 @@ def create_token(
 
 def find_token(storage: Storage, secret: str) -> Token | None:
     """Return the valid token with that secret, or None."""
-    row = storage.find_token(token_hash(secret))
+    return find_token_by_hash(storage, token_hash(secret))
+
+
+def find_token_by_hash(storage: Storage, digest: str) -> Token | None:
+    """Return the valid token of that hash, or None."""
+    row = storage.find_token(digest)
     token = None if row is None else _token(row)
     return token if token is not None and token.is_valid() else None
 

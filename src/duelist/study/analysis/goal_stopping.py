@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
-from duelist.core.tables import format_percent
+from duelist.core.tables import format_count, format_percent
 from duelist.model.stopping import (
+    MIN_VOTES_TO_FORECAST,
     check_delta,
     count_others,
     forecast_votes,
@@ -30,6 +31,7 @@ from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.analysis.progress import recommendation_from_fit, stopping_hint
+from duelist.study.analysis.raters.supply import OpenComparisons, RaterSupply, find_shortage, raters_to_plan
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 
 FOLDS: Final = 5
@@ -50,6 +52,8 @@ class CanStop:
     context: str | None = None
     votes_expected: int | None = None
     """Votes that are still needed at the present rate, if that can be forecast; see `forecast_votes`."""
+    raters_needed: int | None = None
+    """About how many raters could settle it, where those of the study cannot; see `duelist.study.analysis.raters.supply`."""
 
     def __bool__(self) -> bool:
         return self.done
@@ -64,20 +68,71 @@ class CanStop:
         return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
 
 
-def best_arm_decision(fit: StudyFit, goal: str, delta: float, tolerance: float = 0.0, unit: str = "utility") -> CanStop:
-    """Decide whether every arm but one is ruled out."""
+def best_arm_decision(
+    fit: StudyFit,
+    goal: str,
+    delta: float,
+    tolerance: float = 0.0,
+    unit: str = "utility",
+    supply: RaterSupply | None = None,
+) -> CanStop:
+    """Decide whether every arm but one is ruled out; `supply` is that of raters who answer each pair once."""
     found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit)
     if found.decided:
         return CanStop(True, _decided(fit, found, goal), goal)
     if not fit.votes:
-        return CanStop(False, NO_VOTES, goal)
+        return _without_votes(fit, goal, delta, supply)
     others = len(set(found.candidates) - {found.best, *found.identical})
     said = f"{found.best} leads, and {count_others(others, len(fit.among) - 1)} not ruled out"
     if found.tied:
         rest = others - len(found.tied)
         more = f", and {count_others(rest)} not ruled out" if rest else ""
         said = f"{join_names((found.best, *found.identical, *found.tied))} are level: the votes so far favour none of them{more}"
-    return CanStop(False, _with_advice(said, found.advice), goal, votes_expected=found.votes_expected)
+    place = {arm: k for k, arm in enumerate(fit.ids)}
+    leader = np.full(len(fit.among) - 1, place[found.best])
+    behind = np.delete(np.arange(len(fit.among)), place[found.best])
+    rivals = set(found.candidates) - {found.best, *found.identical}
+    is_open = np.array([fit.ids[k] in rivals for k in behind], np.bool_)
+    return _undecided(
+        fit, goal, said, found.advice, found.votes_expected, (leader, behind, is_open), supply, delta, found.tolerance
+    )
+
+
+def _without_votes(fit: StudyFit, goal: str, delta: float, supply: RaterSupply | None) -> CanStop:
+    """Warn before the first vote if the raters who are invited so far could not decide the study."""
+    if supply is None or fit.whole.features is not None or len(fit.among) < 2:
+        return CanStop(False, NO_VOTES, goal)
+    needed = raters_to_plan(len(fit.among), delta)
+    if supply.raters >= needed:
+        return CanStop(False, NO_VOTES, goal)
+    few = (
+        f"{format_count(supply.raters, 'rater')} may not decide it" if supply.raters else "few raters may not decide it"
+    )
+    said = f"{NO_VOTES}; each rater answers a pair once, so that {few}: plan about {needed} raters, or allow repeated pairs"
+    return CanStop(False, said, goal, raters_needed=needed)
+
+
+def _undecided(
+    fit: StudyFit,
+    goal: str,
+    said: str,
+    advice: str,
+    foreseen: int | None,
+    comparisons: tuple[Ints, Ints, NDArray[np.bool_]],
+    supply: RaterSupply | None,
+    delta: float,
+    within: float,
+) -> CanStop:
+    """Return that the study goes on, with the forecast; or why the raters whom it has cannot settle it."""
+    if supply is not None and fit.whole.features is None and fit.votes >= MIN_VOTES_TO_FORECAST:
+        ahead, behind, is_open = comparisons
+        compared = OpenComparisons(ahead, behind, *_compared(fit, ahead, behind), np.flatnonzero(is_open))
+        shortage = find_shortage(fit, compared, supply, delta, within)
+        if shortage is not None and _connected(fit, ahead, behind).all():
+            return CanStop(
+                False, _with_advice(f"{said}; {shortage}", advice), goal, raters_needed=shortage.raters_needed
+            )
+    return CanStop(False, _with_advice(said, advice), goal, votes_expected=foreseen)
 
 
 def _with_advice(said: str, advice: str) -> str:
@@ -114,7 +169,12 @@ def _ruled_out_unseen(fit: StudyFit, found: StudyRecommendation) -> int:
 
 
 def ranking_decision(
-    fit: StudyFit, top: int | None, delta: float, tolerance: float = 0.0, unit: str = "utility"
+    fit: StudyFit,
+    top: int | None,
+    delta: float,
+    tolerance: float = 0.0,
+    unit: str = "utility",
+    supply: RaterSupply | None = None,
 ) -> CanStop:
     """Decide whether the order of the first `top` arms is settled; None means all.
 
@@ -141,7 +201,7 @@ def ranking_decision(
     if not open_pairs.any():
         return CanStop(True, f"{name} is settled{to_within} at error rate {delta:g}{shared}", "rank")
     if not fit.votes:
-        return CanStop(False, NO_VOTES, "rank")
+        return _without_votes(fit, "rank", delta, supply)
     first = int(np.argmax(open_pairs))
     one, other = (fit.ids[k] for k in (ahead[first], behind[first]))
     count = int(open_pairs.sum())
@@ -152,7 +212,7 @@ def ranking_decision(
     foreseen = forecast_votes(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = stopping_hint(fit, open_ones, foreseen, within)
-    return CanStop(False, _with_advice(said, advice), "rank", votes_expected=foreseen)
+    return _undecided(fit, "rank", said, advice, foreseen, (ahead, behind, open_pairs), supply, delta, within)
 
 
 def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:

@@ -1,8 +1,8 @@
 """The analysis methods of a study: leaderboard, raters, progress, and the rest.
 
 They analyse the current votes whenever they are called. They read the log in short transactions and under a separate
-lock, so that asking and voting do not wait for them; what was read stays cached, and the next analysis reads only new
-rows.
+lock, so that asking and voting do not wait for them; rows stay cached, and the next analysis reads only new
+ones.
 
 All of them take the same options to select votes:
 
@@ -402,14 +402,14 @@ def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selecti
 
 
 def _with_labels(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with the labels of arms in the place of their ids."""
+    """Return the selection with labels of arms instead of their ids."""
     label = {arm.id: label_of(arm) for arm in arms}
     among = None if seen.among is None else [label[arm] for arm in seen.among]
     return seen._replace(arms=list(label.values()), among=among)
 
 
 def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with systems in the place of their answers to prompts."""
+    """Return the selection with systems instead of their answers to prompts."""
     names = list(dict.fromkeys(arm.system for arm in arms if arm.system is not None))
     position = {name: k for k, name in enumerate(names)}
     of = np.array([position[arm.system] for arm in arms if arm.system is not None], np.int64)

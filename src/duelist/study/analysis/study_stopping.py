@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Unpack
 
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
+from duelist.study.administration.tokens import list_tokens
 from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
-from duelist.study.analysis.study_analysis import StudyAnalysis, split
+from duelist.study.analysis.raters.supply import RaterSupply
+from duelist.study.analysis.study_analysis import SelectionOptions, StudyAnalysis, split
 from duelist.study.options import FitOptions, check_options, lists
 
 
@@ -27,7 +30,7 @@ class StudyStopping(StudyAnalysis):
         unit: str = "utility",
         **options: Unpack[FitOptions],
     ) -> CanStop:
-        """Return whether there are enough votes for the study's goal, and what is missing.
+        """Return whether there are enough votes for the study's goal, and which decision is still open.
 
         Without a goal, and for "best" and "serve", this agrees with `recommend().decided` and `progress().done`, by
         the same rule. If arms have contexts and no systems, each is checked and all must be done; they share the error rate.
@@ -82,5 +85,16 @@ class StudyStopping(StudyAnalysis):
     ) -> CanStop:
         scope, rest = split(context, options)
         fit = self._fit(scope, rest)
+        within = {**within, "supply": self._supply(fit.of)}
         found = ranking_decision(fit, top, **within) if goal == "rank" else best_arm_decision(fit, goal, **within)
-        return CanStop(found.done, found.statement, found.goal, context, found.votes_expected)
+        return replace(found, context=context)
+
+    def _supply(self, of: str) -> RaterSupply | None:
+        """Return the raters who can be asked; None if a pair may be repeated, or stands for many pairs of answers."""
+        if self.settings.repeat_pairs != "never" or of == "system":
+            return None
+        with self._storage.viewing(self._id) as tx:
+            blocked = {rater.name for rater in tx.raters() if rater.blocked}
+        voted = self._select(SelectionOptions(everyone=True)).log.raters
+        invited = {token.rater for token in list_tokens(self._storage, self._id) if token.rater and token.is_valid()}
+        return RaterSupply(len({*voted, *invited} - blocked), self.settings.max_votes_per_pair)

@@ -22,7 +22,7 @@ _MAX_VOTES: Final = 200_000
 _RATER_SIZE: Final = 8
 """The size of a rater without votes, in votes."""
 _RECENT: Final = 10
-"""A repeat is asked after at least so many other duels, so that the rater is unlikely to remember their vote."""
+"""The least number of other duels before a repeat, so that the rater is unlikely to remember their vote."""
 
 
 class RaterHistory:

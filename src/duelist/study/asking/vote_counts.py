@@ -13,7 +13,7 @@ from duelist.study.storage import TrainingVote, Transaction
 class VoteCounts:
     """Votes in total, per pair and per rater, up to a row of the log; those of excluded raters do not count.
 
-    Gold and repeated duels count in total and per rater, so that nobody can tell them from others by the limits.
+    Gold and repeated duels count in total and per rater, so that raters cannot tell them from others by the limits.
     """
 
     def __init__(self) -> None:

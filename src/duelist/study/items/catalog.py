@@ -1,4 +1,4 @@
-"""The arms of a study as a process caches them, refreshed by what has changed in the storage."""
+"""The arms of a study as a process caches them, refreshed by the changes in the storage."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ArmCatalog:
         self.__init__(self.arm_effects)  # type: ignore[misc]
 
     def refresh(self, tx: Transaction) -> None:
-        """Read what has changed in the storage."""
+        """Read the changes in the storage."""
         if tx.counters.arms_revision == self.revision:
             return
         self._active = self._pair_counts = self._context_table = self._context_index = self._answers = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from duelist.study.storage.base import Storage, Transaction
 from duelist.study.storage.rows import (
+    ActionRow,
     ArmRow,
     ContextRow,
     Counters,
@@ -17,6 +18,7 @@ from duelist.study.storage.rows import (
     PendingImport,
     RaterRow,
     RaterVote,
+    SessionRow,
     StagedRow,
     StudyRow,
     TokenRow,
@@ -27,6 +29,7 @@ from duelist.study.storage.rows import (
 from duelist.study.storage.urls import open_storage, upgrade_storage, without_password
 
 __all__ = [
+    "ActionRow",
     "ArmRow",
     "ContextRow",
     "Counters",
@@ -40,6 +43,7 @@ __all__ = [
     "PendingImport",
     "RaterRow",
     "RaterVote",
+    "SessionRow",
     "StagedRow",
     "Storage",
     "StudyRow",

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from duelist.core.errors import StorageError
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.storage.rows import (
+    ActionRow,
     ArmRow,
     ContextRow,
     Counters,
@@ -36,6 +37,7 @@ from duelist.study.storage.rows import (
     PendingImport,
     RaterRow,
     RaterVote,
+    SessionRow,
     StagedRow,
     StudyRow,
     TokenRow,
@@ -349,12 +351,38 @@ class Storage(ABC):
         _not_supported("tokens")
 
     def tokens(self) -> list[TokenRow]:
-        """Return all tokens, oldest first."""
-        _not_supported("tokens")
+        """Return all tokens, oldest first; none in a storage without tokens."""
+        return []
 
     def revoke_token(self, token_id: str, at: int) -> bool:
         """Revoke a token; return whether it exists."""
         _not_supported("tokens")
+
+    # -- sessions and actions (optional) -------------------------------------------------
+
+    def add_session(self, row: SessionRow, now: int) -> None:
+        """Insert a session, and delete those that have expired."""
+        _not_supported("sessions")
+
+    def find_session(self, digest: str) -> SessionRow | None:
+        """Return the session whose secret has that hash, or had it before the last rotation."""
+        _not_supported("sessions")
+
+    def rotate_session(self, digest: str, new_digest: str, at: int, expires_at: int) -> bool:
+        """Replace the secret of a session; return whether it had that one."""
+        _not_supported("sessions")
+
+    def end_session(self, session_id: str) -> None:
+        """Delete a session."""
+        _not_supported("sessions")
+
+    def add_action(self, row: ActionRow) -> None:
+        """Append to the audit log, and delete its oldest rows if it is very long."""
+        _not_supported("an audit log")
+
+    def actions(self, study_id: int | None, before: int | None, limit: int) -> list[ActionRow]:
+        """Return rows of the audit log, of one study or of all, newest first."""
+        _not_supported("an audit log")
 
 
 def _not_supported(what: str) -> Never:

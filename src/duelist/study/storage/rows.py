@@ -195,6 +195,30 @@ class TokenRow(NamedTuple):
     revoked_at: int | None = None
 
 
+class SessionRow(NamedTuple):
+    """A browser's session, by the hash of its secret; `previous` is that of the secret before, `token` the hash of its token."""
+
+    id: str
+    hash: str
+    previous: str | None
+    token: str
+    rotated_at: int
+    expires_at: int
+
+
+class ActionRow(NamedTuple):
+    """An action of an owner, for the audit log: who did what to which study."""
+
+    at: int
+    token: str
+    label: str | None
+    address: str
+    action: str
+    study_id: int | None
+    subject: str | None
+    number: int | None = None
+
+
 # -- parts of rows, for readers that need no more ------------------------------------------
 
 

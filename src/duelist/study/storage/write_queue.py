@@ -34,7 +34,7 @@ class WriteQueue(Protocol):
     """A queue of writers."""
 
     def turn(self, seconds: float) -> AbstractContextManager[None]:
-        """Wait for a turn and hold it until the block ends; raise QueueTimeout after so many seconds."""
+        """Wait for a turn and hold it until the block ends; raise QueueTimeout after that many seconds."""
 
 
 class QueueTimeout(Exception):

@@ -96,7 +96,7 @@ def _pool(processes: int) -> ProcessPoolExecutor:
 
 
 def _begin() -> None:
-    """Ignore interrupts quietly, and end the worker when its parent is killed."""
+    """Ignore interrupts, and end the worker when its parent is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

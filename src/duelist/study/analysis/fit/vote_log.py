@@ -123,7 +123,7 @@ class VoteLog:
         return self._votes.n, self._changed, self.arms.revision, *self._revision
 
     def follow(self, reading: Reading) -> None:
-        """Read what has been added."""
+        """Read the new rows."""
         try:
             while not self._take_some(reading):
                 pass

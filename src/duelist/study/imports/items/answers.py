@@ -183,7 +183,7 @@ def _wide_columns(sheet: Sheet, given: Mapping[str, str | None]) -> list[str]:
 
 
 def holds_answers(sheet: Sheet, name: str) -> bool:
-    """Return whether the cells are texts, mostly different, and as many as answers to the prompts would be."""
+    """Return whether most rows have a text in this column, and the texts differ."""
     filled = [(row, cell) for row in sheet.rows if not _is_empty(cell := row.fields.get(name))]
     if not filled or len(filled) < _FILLED * len(sheet.rows) or is_date(sheet, name):
         return False
@@ -214,7 +214,7 @@ def _unfold_wide(sheet: Sheet, given: Mapping[str, str | None], systems: list[st
 
 
 def _short_names(columns: Sequence[str]) -> list[str]:
-    """Return the names of systems without a word that all columns share.
+    """Return the names of systems without the words that all columns share.
 
     >>> _short_names(["answer_gpt", "answer_llama"]), _short_names(["gpt", "llama"])
     (['gpt', 'llama'], ['gpt', 'llama'])

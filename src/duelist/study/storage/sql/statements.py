@@ -12,8 +12,9 @@ import sqlalchemy as sa
 from sqlalchemy import bindparam
 
 from duelist.study.records import DuelKind
-from duelist.study.storage.rows import LeaseState, TokenRow
+from duelist.study.storage.rows import ActionRow, LeaseState, SessionRow, TokenRow
 from duelist.study.storage.sql.tables import (
+    actions,
     arms,
     contexts,
     details,
@@ -22,6 +23,7 @@ from duelist.study.storage.sql.tables import (
     leases,
     media,
     raters,
+    sessions,
     snapshots,
     staged,
     studies,
@@ -100,6 +102,9 @@ RENAME_RATER: Final = (
     .values(rater=bindparam("new_name"), reason=None),
     sa.update(leases).where(leases.c.study_id == _study, leases.c.rater == _rater).values(rater=bindparam("new_name")),
     sa.update(raters).where(raters.c.study_id == _study, raters.c.name == _rater).values(name=bindparam("new_name")),
+    sa.update(actions)
+    .where(actions.c.study_id == _study, actions.c.subject == _rater)
+    .values(subject=bindparam("new_name")),
 )
 FIRST_VOTE: Final = sa.select(sa.func.min(votes.c.sequence)).where(votes.c.study_id == _study, votes.c.rater == _rater)
 LEASES_OF: Final = sa.select(*_columns(leases)).where(leases.c.study_id == _study, leases.c.rater == _rater)
@@ -307,4 +312,31 @@ REVOKE_TOKEN: Final = (
     .where(tokens.c.id == bindparam("token_id"), tokens.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("now"))
 )
+ADD_SESSION: Final = sa.insert(sessions)
+SESSION: Final = sa.select(*(sessions.c[name] for name in SessionRow._fields)).where(
+    (sessions.c.hash == bindparam("digest")) | (sessions.c.previous == bindparam("digest"))
+)
+ROTATE_SESSION: Final = (
+    sa.update(sessions)
+    .where(sessions.c.hash == bindparam("digest"))
+    .values(
+        hash=bindparam("new_digest"),
+        previous=bindparam("digest"),
+        rotated_at=bindparam("at"),
+        expires_at=bindparam("until"),
+    )
+)
+END_SESSION: Final = sa.delete(sessions).where(sessions.c.id == bindparam("session"))
+DROP_EXPIRED_SESSIONS: Final = sa.delete(sessions).where(sessions.c.expires_at < bindparam("now"))
+ADD_ACTION: Final = sa.insert(actions)
+DROP_OLD_ACTIONS: Final = sa.delete(actions).where(
+    actions.c.number <= sa.select(sa.func.max(actions.c.number) - bindparam("most")).scalar_subquery()
+)
+ACTIONS: Final = (
+    sa.select(*(actions.c[name] for name in ActionRow._fields))
+    .where(actions.c.number < bindparam("before"))
+    .order_by(actions.c.number.desc())
+    .limit(bindparam("most", type_=sa.Integer))
+)
+ACTIONS_OF_STUDY: Final = ACTIONS.where(actions.c.study_id == _study)
 DROP_TOKENS_OF: Final = sa.delete(tokens).where(tokens.c.study_id == _study, tokens.c.rater == _rater)

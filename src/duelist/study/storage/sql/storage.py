@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from duelist.core.errors import InvalidArchive, StorageError, StorageTooNew, StorageTooOld, StudyExists, UnknownStudy
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.storage.base import Storage
-from duelist.study.storage.rows import Counters, PendingImport, StudyRow, TokenRow
+from duelist.study.storage.rows import ActionRow, Counters, PendingImport, SessionRow, StudyRow, TokenRow
 from duelist.study.storage.sql import statements as sql
 from duelist.study.storage.sql.connection import DriverConnection, StatementCache
 from duelist.study.storage.sql.converters import settings_to_json, study_from
@@ -29,6 +29,8 @@ from duelist.study.storage.sql.transaction import DuelCache, SqlTransaction
 
 _LARGEST_ID: Final = 2**31 - 1
 """Ids are in every row; SQLite stores them in 4 bytes up to this one."""
+MAX_ACTIONS: Final = 100_000
+"""Rows of the audit log that are kept, the newest."""
 
 
 class SqlStorage(Storage):
@@ -248,6 +250,40 @@ class SqlStorage(Storage):
         with self._connected(self._writer) as connection:
             connection.execute(sql.REVOKE_TOKEN, {"token_id": token_id, "now": at})
             return connection.execute(sql.TOKEN_ID, {"token_id": token_id}).first() is not None
+
+    # -- sessions and actions ------------------------------------------------------------
+
+    def add_session(self, row: SessionRow, now: int) -> None:
+        with self._connected(self._writer) as connection:
+            connection.execute(sql.DROP_EXPIRED_SESSIONS, {"now": now})
+            connection.execute(sql.ADD_SESSION, row._asdict())
+
+    def find_session(self, digest: str) -> SessionRow | None:
+        with self._connected(self._reader) as connection:
+            found = connection.execute(sql.SESSION, {"digest": digest}).first()
+        return None if found is None else SessionRow(*found)
+
+    def rotate_session(self, digest: str, new_digest: str, at: int, expires_at: int) -> bool:
+        given = {"digest": digest, "new_digest": new_digest, "at": at, "until": expires_at}
+        with self._connected(self._writer) as connection:
+            return connection.execute(sql.ROTATE_SESSION, given).rowcount == 1
+
+    def end_session(self, session_id: str) -> None:
+        with self._connected(self._writer) as connection:
+            connection.execute(sql.END_SESSION, {"session": session_id})
+
+    def add_action(self, row: ActionRow) -> None:
+        values = {name: value for name, value in row._asdict().items() if name != "number"}
+        with self._connected(self._writer) as connection:
+            connection.execute(sql.ADD_ACTION, values)
+            connection.execute(sql.DROP_OLD_ACTIONS, {"most": MAX_ACTIONS})
+
+    def actions(self, study_id: int | None, before: int | None, limit: int) -> list[ActionRow]:
+        given = {"before": 2**62 if before is None else before, "most": limit}
+        statement = sql.ACTIONS if study_id is None else sql.ACTIONS_OF_STUDY
+        with self._connected(self._reader) as connection:
+            found = connection.execute(statement, given if study_id is None else {**given, "study": study_id})
+            return [ActionRow(*row) for row in found]
 
 
 _OPEN: weakref.WeakSet[SqlStorage] = weakref.WeakSet()

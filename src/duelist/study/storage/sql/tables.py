@@ -210,6 +210,35 @@ tokens = sa.Table(
     sa.Index("duelist_tokens_by_study", "study_id", "rater"),
 )
 
+# Sessions of browsers; a secret is stored as its hash, and a session ends with its token.
+sessions = sa.Table(
+    "duelist_sessions",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("hash", sa.Text, nullable=False, unique=True),
+    sa.Column("previous", sa.Text),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("rotated_at", sa.BigInteger, nullable=False),
+    sa.Column("expires_at", sa.BigInteger, nullable=False),
+    sa.Index("duelist_sessions_by_previous", "previous"),
+    sa.Index("duelist_sessions_by_expiry", "expires_at"),
+)
+
+# What owners did; the log outlives the studies and tokens that it names.
+actions = sa.Table(
+    "duelist_actions",
+    metadata,
+    sa.Column("number", _Id, primary_key=True),
+    sa.Column("at", sa.BigInteger, nullable=False),
+    sa.Column("token", sa.Text, nullable=False),
+    sa.Column("label", sa.Text),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("study_id", _Id),
+    sa.Column("subject", sa.Text),
+    sa.Index("duelist_actions_by_study", "study_id", "number"),
+)
+
 # Images, audio and video shown to raters; a key is a hash of the content.
 media = sa.Table(
     "duelist_media",

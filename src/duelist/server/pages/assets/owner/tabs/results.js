@@ -110,8 +110,8 @@ function stoppingDecision(data, app) {
   );
 }
 
-function forecast({ done, votes_expected: expected }, votes) {
-  if (done) return "";
+function forecast({ done, votes_expected: expected, raters_needed: raters }, votes) {
+  if (done || raters !== null) return "";
   if (expected === null) return votes ? "It is too early to predict how many more votes are needed." : "";
   return `About ${expected.toLocaleString("en")} more ${expected === 1 ? "vote is" : "votes are"} needed.`;
 }

@@ -36,6 +36,7 @@ def upgrade() -> None:
     _raters()
     _duels()
     _votes()
+    _sessions_and_actions()
     if op.get_bind().dialect.name == "sqlite":
         _statistics()
 
@@ -227,4 +228,30 @@ def _votes() -> None:
         unique=True,
         sqlite_where=first_votes,
         postgresql_where=first_votes,
+    )
+
+
+def _sessions_and_actions() -> None:
+    op.create_table(
+        "duelist_sessions",
+        sa.Column("id", sa.Text, primary_key=True),
+        sa.Column("hash", sa.Text, nullable=False, unique=True),
+        sa.Column("previous", sa.Text),
+        sa.Column("token", sa.Text, nullable=False),
+        sa.Column("rotated_at", sa.BigInteger, nullable=False),
+        sa.Column("expires_at", sa.BigInteger, nullable=False),
+        sa.Index("duelist_sessions_by_previous", "previous"),
+        sa.Index("duelist_sessions_by_expiry", "expires_at"),
+    )
+    op.create_table(
+        "duelist_actions",
+        sa.Column("number", _ID, primary_key=True),
+        sa.Column("at", sa.BigInteger, nullable=False),
+        sa.Column("token", sa.Text, nullable=False),
+        sa.Column("label", sa.Text),
+        sa.Column("address", sa.Text, nullable=False),
+        sa.Column("action", sa.Text, nullable=False),
+        sa.Column("study_id", _ID),
+        sa.Column("subject", sa.Text),
+        sa.Index("duelist_actions_by_study", "study_id", "number"),
     )
