@@ -15,6 +15,11 @@ PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
 # Tests that measure something for docs/security-evidence.md keep it here.
 EVIDENCE := out/evidence
 
+# What `make attack` runs; the folders hold more tests, which attack nothing.
+ATTACKS := tests/server/attacks tests/server/test_sessions.py tests/server/test_deploy.py tests/fuzzing \
+	tests/server/test_analysis.py::test_an_archive_names_no_module \
+	tests/study/test_untrusted_policies.py tests/study/storage/test_private_files.py
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## Show this help.
@@ -104,8 +109,8 @@ test-lowest: postgres ## Run tests with the lowest versions that pyproject.toml 
 test-server: for-tests $(VENV)/.group-server postgres ## Test the study server as a process of its own (2 minutes).
 	$(PYTEST_OUTSIDE) -n 2 --dist loadfile tests/server --ignore=tests/server/pages --ignore=tests/server/proxy
 
-attack: for-tests $(VENV)/.group-server ## Attack a running server with every request that once hurt it, and check that it serves on.
-	$(PYTEST_OUTSIDE) -v tests/server/attacks
+attack: for-tests $(VENV)/.group-server postgres ## Repeat every attack that once worked: requests, sign-ins, archives, damaged files, settings of the deployment.
+	$(PYTEST_OUTSIDE) -v $(ATTACKS)
 
 test-proxy: for-tests $(VENV)/.group-server postgres ## Test two server processes behind nginx with the files of deploy/.
 	scripts/install-nginx
@@ -167,9 +172,11 @@ failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times 
 	rm -f $(EVIDENCE)/failover.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
 
-fuzz: for-tests $(VENV)/.group-server ## Read a million damaged snapshots, archives, tables and plans (3 hours). Options: CASES=...
+fuzz: for-tests $(VENV)/.group-server $(VENV)/.group-pages ## Read a million damaged snapshots, archives, tables, plans and texts (3 hours). Options: CASES=...
 	rm -f $(EVIDENCE)/fuzz.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST) -n 2 tests/fuzzing -v -rP
+	scripts/install-chromium
+	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST_OUTSIDE) tests/server/pages/test_markdown.py -k random
 
 slow-clients: for-tests $(VENV)/.group-server ## Measure how long raters wait during an attack of slow clients. Options: SECONDS=...
 	rm -f $(EVIDENCE)/slow-clients.jsonl

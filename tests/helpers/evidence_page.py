@@ -83,7 +83,7 @@ def fuzzing(lines: Lines) -> str:
     last = {line["target"]: line for line in lines}.values()
     rows = [
         [line["target"], f"{line['cases']:,}", f"{line['accepted']:,}", f"{line['rejected']:,}", f"{line['slowest']:.2f} s",
-         f"{line['memory'] / 1e6:.0f} MB"]
+         "not measured" if line["memory"] is None else f"{line['memory'] / 1e6:.0f} MB"]
         for line in last
     ]  # fmt: skip
     columns = ["target", "cases", "accepted", "rejected", "slowest case", "growth of memory"]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import random
 import time
 
 import pytest
 from playwright.sync_api import Page
 
+from tests.fuzzing.mutation import mutated_bytes
+from tests.helpers.evidence import record
 from tests.server.pages.conftest import Tabs
 
 RENDER = """async text => {
@@ -90,3 +94,79 @@ def test_running_time_is_linear(page: Page, text: str) -> None:
         text * (100_000 // len(text)),
     )
     assert time.monotonic() - start < 5.0
+
+
+# -- fuzzing -----------------------------------------------------------------------------
+
+CASES = int(os.environ.get("DUELIST_FUZZ_CASES", "5000")) // 10
+BATCH = 500
+MAX_MILLISECONDS = 5000
+MARKS = tuple(
+    mark.encode()
+    for mark in (
+        *(
+            "*",
+            "**",
+            "_",
+            "`",
+            "```",
+            "\n```\n",
+            "~~~",
+            "~~",
+            "#",
+            "> ",
+            "\n- ",
+            "\n1. ",
+            "|",
+            "\n|-|-|\n",
+            "\n",
+            "\n\n",
+            "---",
+        ),
+        *("[", "](", ")", "javascript:alert(1)", "https://a.example/", "<script>", "<img src=x onerror=a>", "&amp;"),
+        *("\\", "\n    ", "\t", "word ", "\u202e\u00e9\U0001f600"),
+    )
+)
+RENDER_MANY = """async ([texts, limit]) => {
+  const { markdown } = await import('/assets/shared/markdown.js');
+  const found = { wrong: [], slowest: 0 };
+  for (const text of texts) {
+    const since = performance.now();
+    try {
+      const box = document.createElement('div');
+      box.append(markdown(text));
+      for (const node of box.querySelectorAll('*')) {
+        const allowed = /^(P|BR|H[3-6]|PRE|CODE|BLOCKQUOTE|DIV|TABLE|THEAD|TBODY|TR|TH|TD|OL|UL|LI|HR|A|EM|STRONG|DEL)$/.test(node.tagName);
+        const href = node.getAttribute('href');
+        const unsafe = [...node.attributes].some(({ name }) => name.startsWith('on') || name === 'style' || name === 'src');
+        if (!allowed || unsafe || (href !== null && !/^(https?:|mailto:)/i.test(href))) found.wrong.push([text, node.outerHTML]);
+      }
+    } catch (error) {
+      found.wrong.push([text, String(error)]);
+    }
+    const taken = performance.now() - since;
+    found.slowest = Math.max(found.slowest, taken);
+    if (taken > limit) found.wrong.push([text, `${taken} ms`]);
+  }
+  return found;
+}"""
+
+
+def random_text(number: int) -> str:
+    """Return one of the expected texts with changes, or random marks."""
+    luck = random.Random(f"markdown {number}")
+    text = luck.choice(list(EXPECTED)).encode() if luck.random() < 0.5 else b""
+    for _ in range(luck.choice((1, 3, 10, 30))):
+        text = mutated_bytes(luck, text, MARKS)
+    return text.decode(errors="replace")[:20_000]
+
+
+def test_random_texts_create_only_harmless_elements(page: Page) -> None:
+    slowest = 0.0
+    for first in range(0, CASES, BATCH):
+        texts = [random_text(number) for number in range(first, min(first + BATCH, CASES))]
+        found = page.evaluate(RENDER_MANY, [texts, MAX_MILLISECONDS])
+        assert found["wrong"][:3] == []
+        slowest = max(slowest, found["slowest"] / 1000)
+    counts = {"cases": CASES, "accepted": CASES, "rejected": 0}
+    record("fuzz", target="Markdown in Chromium", **counts, slowest=slowest, memory=None)
