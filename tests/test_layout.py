@@ -83,3 +83,25 @@ def test_a_folder_has_at_most_a_dozen_files_or_a_reason() -> None:
 def test_nothing_is_loose_at_the_top() -> None:
     names = {path.name for path in PACKAGE.iterdir() if path.is_file() and path.suffix != ".so"}
     assert names == {"__init__.py", "native.pyi", "py.typed"}
+
+
+OTHER_TEST_FOLDERS = {
+    "benchmarks": "tests of benchmarks/",
+    "consumers": "other programs that open exported files",
+    "fuzzing": "generated input for every reader of files",
+    "helpers": "what tests of several rooms share",
+    "install": "install lines in empty environments",
+    "policies/engine": "subjects of native/, which has no Python folders",
+    "server/attacks": "requests that once hurt a server",
+    "server/proxy": "the files of deploy/",
+}
+"""Folders of tests that are not folders of the package, and what they test."""
+
+
+def test_tests_mirror_the_package() -> None:
+    tests = Path(__file__).parent
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("*.py")} - {"."}
+    unknown = {name for name in folders if not (PACKAGE / name).is_dir()}
+    assert {
+        name for name in unknown if not any(f"{name}/".startswith(f"{each}/") for each in OTHER_TEST_FOLDERS)
+    } == set()

@@ -30,7 +30,7 @@ from duelist.study import (
 )
 from duelist.testing.storage_rows import read_everything
 from tests.helpers import busy_study as busy
-from tests.helpers.owners import refolded
+from tests.helpers.owners import replayed
 
 N_ARMS, DIM, POLICY = 12, 3, "VACDB"
 RATERS = ("ana", "ben", "cleo", "dora")
@@ -98,7 +98,7 @@ def check_study(study: Study) -> int:
         assert (vote.reason is None) if erased else (vote.reason == f"{vote.rater} says"), "half erased"
     if votes:
         out = tuple(rater.name for rater in study.rater_records() if rater.excluded)
-        assert study.policy().snapshot() == refolded(study, out), "the policy is not its log"
+        assert study.policy().snapshot() == replayed(study, out), "the policy is not its log"
     return len(votes)
 
 

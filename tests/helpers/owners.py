@@ -29,7 +29,7 @@ def play(study: Study, votes: int, raters: tuple[str, ...] = ("ana", "ben", "cle
     return told
 
 
-def refolded(study: Study, without: tuple[str, ...] = (), criterion: str | None = None) -> dict:
+def replayed(study: Study, without: tuple[str, ...] = (), criterion: str | None = None) -> dict:
     """The policy from its first snapshot and the log, by the plainest means, without some raters' votes."""
     with study._storage.reading(study._id) as tx:
         stored = tx.snapshot_before(1)

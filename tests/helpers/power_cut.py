@@ -29,7 +29,7 @@ from duelist.study import create_study, delete_study, list_studies, load_study, 
 from duelist.study.records import Vote
 from tests.helpers.busy_study import OUTCOMES
 from tests.helpers.local_study import load_local_study
-from tests.helpers.owners import refolded
+from tests.helpers.owners import replayed
 
 ROOT: Final = Path(__file__).parents[2]
 SECTOR: Final = 512
@@ -228,7 +228,7 @@ def check(folder: Path, acknowledged: list[list]) -> None:
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
     _check_votes(votes, facts)
     excluded = {rater.name for rater in study.rater_records() if rater.excluded}
-    assert study.policy().snapshot() == refolded(study, tuple(excluded)), "the policy is not its log"
+    assert study.policy().snapshot() == replayed(study, tuple(excluded)), "the policy is not its log"
     assert len(study.arms()) == N_ARMS or ("arms", N_ARMS) not in facts, "arms are lost"
     assert {fact[1] for fact in facts if fact[0] == "block"} <= excluded, "a block is lost"
     questions = [fact[1] for fact in facts if fact[0] == "question"]

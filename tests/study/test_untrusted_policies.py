@@ -15,7 +15,7 @@ import duelist as dl
 from duelist.core.errors import InvalidArchive, InvalidInput, InvalidSnapshot
 from duelist.policies import is_registered, registered_policy
 from duelist.study import Study, copy_study, create_study, load_study, restore_study
-from tests.cli.test_study import shell  # noqa: F401  (fixture)
+from tests.cli.study.test_study import shell  # noqa: F401  (fixture)
 from tests.helpers.archives import Tables, rewrite
 from tests.helpers.owners import play
 from tests.study.conftest import filled

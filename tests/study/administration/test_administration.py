@@ -20,7 +20,7 @@ from duelist.study import Study, counted_votes, create_study, current_votes, lis
 from duelist.study.analysis import Leaderboard
 from duelist.study.records import StudyState
 from duelist.study.storage import StagedRow
-from tests.helpers.owners import play, refolded
+from tests.helpers.owners import play, replayed
 from tests.study.conftest import Clock, filled, path_of
 
 # -- states ------------------------------------------------------------------------------
@@ -198,23 +198,23 @@ def test_a_blocked_rater_does_not_count_and_comes_back_to_the_bit(url: str) -> N
     study, elsewhere = filled(storage=url, policy="VACDB"), load_study("study", url)
     play(study, 330)
     before, board = study.policy().snapshot(), study.leaderboard()
-    assert before == refolded(study)
+    assert before == replayed(study)
     elsewhere.policy()
     assert study.block("ben", exclude_votes=True).excluded
     study.block("ben", exclude_votes=True)
-    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("ben",)) != before
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == replayed(study, ("ben",)) != before
     assert load_study("study", url).policy().snapshot() == study.policy().snapshot()
     teach = ("first", "second", "tie")
     mine = [vote for vote in current_votes(study.votes()) if vote.rater != "ben" and vote.outcome in teach]
     assert study.leaderboard().votes == len(mine) < board.votes
     assert {vote.rater for vote in study.votes() if vote.excluded} == {"ben"}
     play(elsewhere, 40, ("ana", "cleo"), seed=1)
-    assert study.policy().snapshot() == refolded(study, ("ben",))
+    assert study.policy().snapshot() == replayed(study, ("ben",))
     study.reinstate("ben")
     study.reinstate("ben")
-    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study)
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == replayed(study)
     play(elsewhere, 10)
-    assert study.policy().snapshot() == refolded(study)
+    assert study.policy().snapshot() == replayed(study)
 
 
 @pytest.mark.parametrize("meanwhile", ["votes", "a revision", "another block", "nothing"])
@@ -241,7 +241,7 @@ def test_what_happens_while_a_rater_is_blocked_counts(
 
     monkeypatch.setattr(study, "_prepare", interrupted)
     study.block("ben", exclude_votes=True)
-    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, tuple(out))
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == replayed(study, tuple(out))
     with study._storage.reading(study._id) as tx:
         newest = tx.snapshot_before(tx.counters.n_votes + 1)
         assert newest is not None
@@ -289,9 +289,9 @@ def test_votes_brought_in_for_a_blocked_rater_do_not_count() -> None:
     study.ask("ana")
     study.block("ben", exclude_votes=True)
     study.add_votes(source.votes())
-    assert study.policy().snapshot() == refolded(study, ("ben",))
+    assert study.policy().snapshot() == replayed(study, ("ben",))
     study.reinstate("ben")
-    assert study.policy().snapshot() == refolded(study)
+    assert study.policy().snapshot() == replayed(study)
 
 
 def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,7 +305,7 @@ def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch:
             study.block("ben", exclude_votes=True)
     elsewhere.block("cleo", exclude_votes=True)  # counted as the first change now
     study.add_votes(source.votes())
-    assert study.policy().snapshot() == elsewhere.policy().snapshot() == refolded(study, ("cleo",))
+    assert study.policy().snapshot() == elsewhere.policy().snapshot() == replayed(study, ("cleo",))
 
 
 def test_nobody_is_erased_while_an_import_may_name_them() -> None:

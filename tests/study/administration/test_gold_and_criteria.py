@@ -9,7 +9,7 @@ from scipy.stats import beta
 from duelist.core.errors import InvalidInput, UnknownArm, UnknownDuel
 from duelist.study import create_study, current_votes, load_study
 from duelist.study.records import DuelKind
-from tests.helpers.owners import OUTCOMES, play, refolded
+from tests.helpers.owners import OUTCOMES, play, replayed
 from tests.helpers.policy_state import policy_of
 from tests.study.conftest import features, filled
 
@@ -32,7 +32,7 @@ def test_several_criteria_about_one_pair(url: str) -> None:
         outcomes = {"clear": OUTCOMES[k % 5], "short": OUTCOMES[(k + 1) % 5]}
         votes = study.tell_all(study.ask(rater), outcomes, rater)
         assert [(vote.criterion, vote.outcome) for vote in votes] == list(outcomes.items())
-    assert study.policy().snapshot() == refolded(study, criterion="clear")
+    assert study.policy().snapshot() == replayed(study, criterion="clear")
     teach = ("first", "second", "tie")
     clear = [vote for vote in current_votes(study.votes()) if vote.criterion == "clear" and vote.outcome in teach]
     assert study.leaderboard().votes == len(clear)
@@ -41,7 +41,7 @@ def test_several_criteria_about_one_pair(url: str) -> None:
     assert study.ask(rater).id == last
     study.undo(last, rater, criterion="clear")
     study.tell_all(last, {"clear": "tie", "short": "tie"}, rater)
-    assert study.policy().snapshot() == refolded(study, criterion="clear")
+    assert study.policy().snapshot() == replayed(study, criterion="clear")
 
 
 def test_answers_by_criteria_come_all_or_none(url: str) -> None:
@@ -87,7 +87,7 @@ def test_gold_pairs_are_asked_once_and_teach_nothing(url: str) -> None:
         winner = {"first": vote.first, "second": vote.second, "tie": None}[vote.expected]
         assert winner == right[frozenset((vote.first, vote.second))]
         assert vote.chosen_by == "owner"
-    assert study.policy().snapshot() == refolded(study)
+    assert study.policy().snapshot() == replayed(study)
     assert study.leaderboard().votes == 60 - len(gold)
     study.remove_gold("a0", "a1")
     assert [pair.first for pair in load_study("study", url).gold()] == ["a2"]

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.cli.test_study import shell, study, vote  # noqa: F401  (fixtures)
+from tests.cli.study.test_study import shell, study, vote  # noqa: F401  (fixtures)
 
 
 def test_open_pause_end_and_away(study):  # noqa: F811

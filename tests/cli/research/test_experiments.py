@@ -114,7 +114,7 @@ def test_local_processes_from_the_shell(folder):
 
 
 def test_a_failed_cell_is_told_with_its_settings(folder, monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2]))
     text = TOML.replace('policy = "UniformPair"', 'policy = "tests.helpers.custom_parts:Broken"')
     Path("small.toml").write_text(text)
     result = flat(run("run", "small.toml", code=1).output)
@@ -174,7 +174,7 @@ def test_a_run_that_is_interrupted_goes_on(folder):
     """Ctrl-C in the middle of the grid, then the same command."""
     slow = TOML.replace('policy = "UniformPair"', 'policy = "tests.helpers.custom_parts:Coin"\nseconds = 0.005')
     Path("slow.toml").write_text(slow.replace('"small"', '"slow"'))
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    path = os.pathsep.join([str(Path(__file__).parents[2]), *filter(None, sys.path)])
     words = [sys.executable, "-m", "duelist.cli", "run", "slow.toml"]
     process = subprocess.Popen(words, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + 60
