@@ -16,8 +16,8 @@ PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
 EVIDENCE := out/evidence
 
 # What `make attack` runs; the folders hold more tests, which attack nothing.
-ATTACKS := tests/server/attacks tests/server/test_sessions.py tests/server/test_deploy.py tests/fuzzing \
-	tests/server/test_analysis.py::test_an_archive_names_no_module \
+ATTACKS := tests/server/attacks tests/server/routes/test_session.py tests/server/test_deploy.py tests/fuzzing \
+	tests/server/routes/test_analysis.py::test_an_archive_names_no_module \
 	tests/study/test_untrusted_policies.py tests/study/storage/test_private_files.py
 
 .DEFAULT_GOAL := help
