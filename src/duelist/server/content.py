@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from duelist.server.hidden_names import HiddenNames
+
 Block = dict[str, Any]
 
 MEDIA_TYPES: Final = {
@@ -58,10 +60,13 @@ def media_type(name: str) -> str | None:
 
 
 class ContentRenderer:
-    """Renders payloads of a study as blocks."""
+    """Renders payloads of a study as blocks; with `hidden_names`, for raters, to whom names of files say nothing."""
 
-    def __init__(self, study: int, show_as: str, folder: Path | None = None) -> None:
+    def __init__(
+        self, study: int, show_as: str, folder: Path | None = None, hidden_names: HiddenNames | None = None
+    ) -> None:
         self._study = study
+        self._hidden_names = hidden_names
         self._show_as = show_as
         self._folder = folder
 
@@ -109,9 +114,13 @@ class ContentRenderer:
         """Return the URL of a media file, or None if this server has no such file."""
         if len(name) > _MAX_NAME_LENGTH or media_type(name) is None or "\n" in name:
             return None
-        if _KEY.fullmatch(name) or find_media_file(self._folder, name) is not None:
-            return f"/api/v1/studies/{self._study}/media/{quote(name)}"
-        return None
+        shown = name
+        if not _KEY.fullmatch(name):
+            if find_media_file(self._folder, name) is None:
+                return None
+            if self._hidden_names is not None:
+                shown = self._hidden_names.hide(self._study, name)
+        return f"/api/v1/studies/{self._study}/media/{quote(shown)}"
 
     def _file(self, name: str, source: str, alt: str, kind: str | None = None) -> Block:
         served = (media_type(name) or "").partition("/")[0]

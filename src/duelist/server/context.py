@@ -8,11 +8,13 @@ from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Final
 from weakref import WeakValueDictionary
 
 from duelist.server.content import ContentRenderer
 from duelist.server.events import StudyEvents
+from duelist.server.hidden_names import HiddenNames
 from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
@@ -124,9 +126,15 @@ class ServerContext:
             self._closing.add(closing)
             closing.add_done_callback(self._closing.discard)
 
-    def renderer(self, study: Study) -> ContentRenderer:
+    @cached_property
+    def hidden_names(self) -> HiddenNames:
+        """Hides names of files from raters."""
+        return HiddenNames(self.storage.secret())
+
+    def renderer(self, study: Study, for_rater: bool = False) -> ContentRenderer:
         """Makes blocks of the payloads of a study."""
-        return ContentRenderer(study.id, study.settings.show_as, self.options.media)
+        hidden_names = self.hidden_names if for_rater and self.options.media is not None else None
+        return ContentRenderer(study.id, study.settings.show_as, self.options.media, hidden_names)
 
     async def events(self, study_id: int) -> StudyEvents:
         """Return the events of a study."""

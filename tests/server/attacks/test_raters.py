@@ -116,3 +116,23 @@ def test_errors_tell_raters_neither_numbers_nor_names(eve: tuple[httpx.Client, s
     checked(admin.patch(study, json={"name": "Which is sold by Acme?", "state": "paused"}))
     error = refused(client.post(f"{study}/ask", json={}), 409, "study_not_open")
     assert "Acme" not in error["message"]
+
+
+def test_names_of_files_and_contexts_are_hidden_from_raters(
+    server: Running, admin: httpx.Client, make: Callable[..., str]
+) -> None:
+    """The address of a file was its name, such as gpt-4/cat.png."""
+    study, other = make(0), make(0)
+    arms = [{"id": name, "payload": {"image": "deep/dog.png", "alt": ""}, "context": "sold by Acme"} for name in "ab"]
+    checked(admin.post(f"{study}/arms", json={"arms": arms}))
+    with server.client(token_of(admin, study, "rater", rater="eve")) as client:
+        answer = client.post(f"{study}/ask", json={})
+        assert not any(word in answer.text for word in ("deep", "dog", "Acme"))
+        source = checked(answer)["first"]["content"][0]["src"].removeprefix("/api/v1")
+        assert client.get(source).content == b"\x89PNG dog"
+        place = source.rindex("~") + 8
+        changed = source[:place] + ("A" if source[place] != "A" else "B") + source[place + 1 :]
+        for path in (f"{study}/media/deep/dog.png", changed, f"{study}/media/~.png"):
+            refused(client.get(path), 404, "unknown_arm")
+    with server.client(token_of(admin, other, "rater", rater="eve")) as client:
+        refused(client.get(f"{other}/media/{source.rpartition('/')[2]}"), 404, "unknown_arm")

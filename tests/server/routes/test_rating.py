@@ -158,13 +158,13 @@ def test_raters_get_different_pairs_at_once(server: Running, admin: httpx.Client
     assert len(set(shown)) == 3
 
 
-def test_media_files_are_served_safely(server: Running, admin: httpx.Client, ana: httpx.Client, study: str) -> None:
-    picture = ana.get(f"{study}/media/deep/dog.png")
+def test_media_files_are_served_safely(server: Running, admin: httpx.Client, study: str) -> None:
+    picture = admin.get(f"{study}/media/deep/dog.png")
     assert picture.content == b"\x89PNG dog"
     assert picture.headers["content-type"] == "image/png"
     assert picture.headers["x-content-type-options"] == "nosniff"
     assert "sandbox" in picture.headers["content-security-policy"]
-    part = ana.get(f"{study}/media/deep/dog.png", headers={"Range": "bytes=1-3"})
+    part = admin.get(f"{study}/media/deep/dog.png", headers={"Range": "bytes=1-3"})
     assert (part.status_code, part.content, part.headers["content-range"]) == (206, b"PNG", "bytes 1-3/8")
     for path in (
         "../secret.png",
@@ -175,4 +175,4 @@ def test_media_files_are_served_safely(server: Running, admin: httpx.Client, ana
         "x.html",
         "none.png",
     ):
-        assert ana.get(f"{study}/media/{path}").status_code == 404, path
+        assert admin.get(f"{study}/media/{path}").status_code == 404, path

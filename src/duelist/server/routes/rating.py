@@ -147,7 +147,7 @@ async def release(study: schemas.StudyId, body: schemas.ReleaseRequest, caller: 
 )
 async def media(
     study: schemas.StudyId,
-    key: Annotated[str, Path(max_length=1000)],
+    key: Annotated[str, Path(max_length=4000)],
     request: Request,
     caller: StudyMember,
     server: ServerDep,
@@ -156,7 +156,8 @@ async def media(
     kind = media_type(key)
     if kind is None:
         raise RequestError(404, "not_found", f"There is no file {key!r}.", "Use the name in the payload of an item.")
-    found = find_media_file(server.options.media, key)
+    name = key if caller.is_privileged else server.hidden_names.reveal(study, key)
+    found = None if name is None else find_media_file(server.options.media, name)
     if found is not None:
         body = await asyncio.to_thread(found.read_bytes)
     else:
@@ -205,10 +206,10 @@ def _is_number(text: str) -> bool:
 
 
 def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
-    show = server.renderer(study)
+    show = server.renderer(study, for_rater=not caller.is_privileged)
     body: dict[str, Any] = {
         "id": duel.id,
-        "context": duel.context,
+        "context": duel.context if caller.is_privileged else None,
         "prompt": None if duel.prompt is None else show.render(duel.prompt),
         "rater": duel.rater,
         "asked_at": duel.asked_at,

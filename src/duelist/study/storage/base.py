@@ -358,6 +358,10 @@ class Storage(ABC):
         """Revoke a token; return whether it exists."""
         _not_supported("tokens")
 
+    def secret(self) -> bytes:
+        """Return random bytes that are the same for all who use this storage, and never change."""
+        _not_supported("a secret")
+
     # -- sessions and actions (optional) -------------------------------------------------
 
     def add_session(self, row: SessionRow, now: int) -> None:

@@ -23,6 +23,7 @@ from duelist.study.storage.sql.tables import (
     leases,
     media,
     raters,
+    server_secret,
     sessions,
     snapshots,
     staged,
@@ -312,6 +313,9 @@ REVOKE_TOKEN: Final = (
     .where(tokens.c.id == bindparam("token_id"), tokens.c.revoked_at.is_(None))
     .values(revoked_at=bindparam("now"))
 )
+SECRET: Final = sa.select(server_secret.c.value)
+# SQLite and PostgreSQL share this text; of processes that start together, the first one's secret stays.
+ADD_SECRET: Final = sa.text("INSERT INTO duelist_secret (number, value) VALUES (1, :value) ON CONFLICT DO NOTHING")
 ADD_SESSION: Final = sa.insert(sessions)
 SESSION: Final = sa.select(*(sessions.c[name] for name in SessionRow._fields)).where(
     (sessions.c.hash == bindparam("digest")) | (sessions.c.previous == bindparam("digest"))

@@ -251,6 +251,15 @@ class SqlStorage(Storage):
             connection.execute(sql.REVOKE_TOKEN, {"token_id": token_id, "now": at})
             return connection.execute(sql.TOKEN_ID, {"token_id": token_id}).first() is not None
 
+    def secret(self) -> bytes:
+        with self._connected(self._reader) as connection:
+            found = connection.execute(sql.SECRET).scalar()
+        if found is None:
+            with self._connected(self._writer) as connection:
+                connection.execute(sql.ADD_SECRET, {"value": secrets.token_bytes(32)})
+                found = connection.execute(sql.SECRET).scalar_one()
+        return bytes(found)
+
     # -- sessions and actions ------------------------------------------------------------
 
     def add_session(self, row: SessionRow, now: int) -> None:

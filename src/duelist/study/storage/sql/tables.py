@@ -210,6 +210,14 @@ tokens = sa.Table(
     sa.Index("duelist_tokens_by_study", "study_id", "rater"),
 )
 
+# One row: the secret with which names are hidden from raters.
+server_secret = sa.Table(
+    "duelist_secret",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("value", sa.LargeBinary, nullable=False),
+)
+
 # Sessions of browsers; a secret is stored as its hash, and a session ends with its token.
 sessions = sa.Table(
     "duelist_sessions",

@@ -233,6 +233,11 @@ def _votes() -> None:
 
 def _sessions_and_actions() -> None:
     op.create_table(
+        "duelist_secret",
+        sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("value", sa.LargeBinary, nullable=False),
+    )
+    op.create_table(
         "duelist_sessions",
         sa.Column("id", sa.Text, primary_key=True),
         sa.Column("hash", sa.Text, nullable=False, unique=True),
