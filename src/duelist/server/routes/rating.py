@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
@@ -19,6 +20,8 @@ from duelist.study import Outcome, Study, StudyDuel, Vote
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
 _SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_ASK_SECONDS = 0.01
+"""Raters wait for a multiple of this, since small differences in time would tell kinds of pairs."""
 _PRIVILEGED_FIELDS = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
 
 
@@ -64,9 +67,13 @@ async def ask(
     """Return a duel: the same until it is voted on, released or expired. Only an admin may choose what it is about."""
     if not caller.is_privileged:
         _reject_privileged(body, "candidates", "context")
+    started_at = time.monotonic()
     async with server.study(study) as opened:
         duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress)
-        return schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
+        response = schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
+    if not caller.is_privileged:
+        await asyncio.sleep((started_at - time.monotonic()) % _ASK_SECONDS)
+    return response
 
 
 @router.post("/votes", response_model=schemas.VotesResponse)

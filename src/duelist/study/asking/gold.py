@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from duelist.study.asking.leases import AskRequest, LeasedDuel, matches, pair_of
+from duelist.study.asking.pairs import Pair
 from duelist.study.cache import StudyCache
 from duelist.study.records import ChosenBy, DuelKind, GoldPair
 from duelist.study.storage import DuelRow, Transaction
@@ -31,20 +32,29 @@ def gold_duel(
     }  # read whether or not it is needed: the time that it takes must not tell gold pairs
     entropy = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode())
     rng = np.random.default_rng(entropy)
+    left = _untaken(cache, taken)
     if rng.random() >= settings.gold_share:
         return None
-    duels = (_duel(tx, cache, pair, now, swapped=bool(rng.random() < 0.5)) for pair in settings.gold)
-    left = [duel for duel in duels if pair_of(duel, cache.arms) not in taken and _may_be_asked(duel, cache, request)]
-    if not left:
-        return None
-    cache.replay.begin(tx, cache.arms)
-    counters.n_duels += 1
-    return left[int(rng.integers(len(left)))]
+    for k in rng.permutation(len(left)).tolist():
+        duel = _duel(tx, cache, left[k], now, swapped=bool(rng.random() < 0.5))
+        if matches(duel, cache.arms, request):
+            cache.replay.begin(tx, cache.arms)
+            counters.n_duels += 1
+            return duel
+    return None
 
 
-def _may_be_asked(duel: DuelRow, cache: StudyCache, request: AskRequest) -> bool:
-    retired = any(cache.arms.is_retired(number) for number in pair_of(duel, cache.arms))
-    return not retired and matches(duel, cache.arms, request)
+def _untaken(cache: StudyCache, taken: set[Pair]) -> list[GoldPair]:
+    """Return the gold pairs of active arms that are not among these pairs."""
+    arms, gold = cache.arms, cache.settings.gold
+    numbers = arms.numbers([arm for pair in gold for arm in pair[:2]]).reshape(-1, 2).tolist()
+    return [
+        pair
+        for pair, (first, second) in zip(gold, numbers, strict=True)
+        if (min(first, second), max(first, second)) not in taken
+        and not arms.is_retired(first)
+        and not arms.is_retired(second)
+    ]
 
 
 def _duel(tx: Transaction, cache: StudyCache, pair: GoldPair, now: int, swapped: bool) -> DuelRow:
