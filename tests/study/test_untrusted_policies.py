@@ -3,6 +3,7 @@
 import base64
 import json
 import sys
+import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -147,6 +148,16 @@ def test_archived_rows_are_checked(archive: Path, tmp_path: Path, table: str, co
 
     with pytest.raises(InvalidArchive):
         restore_study(rewrite(archive, tmp_path / "bad.duelist", change), "memory")
+
+
+@pytest.mark.parametrize("member", ["manifest.json", "votes.jsonl"])
+def test_an_archive_that_unpacks_to_very_much_is_rejected(archive: Path, tmp_path: Path, member: str) -> None:
+    bad = tmp_path / "bad.duelist"
+    with zipfile.ZipFile(archive) as source, zipfile.ZipFile(bad, "w", zipfile.ZIP_DEFLATED) as target:
+        for name in source.namelist():
+            target.writestr(name, source.read(name) + (b" " * 20_000_000 if name == member else b""))
+    with pytest.raises(InvalidArchive, match="19 MiB when it is unpacked"):
+        restore_study(bad, "memory")
 
 
 def test_a_snapshot_of_endless_work_is_rejected() -> None:

@@ -54,6 +54,10 @@ VERSION: Final = 1
 _MANIFEST: Final = "manifest.json"
 _BATCH: Final = 2000
 """Rows that are read and written at a time."""
+MAX_MANIFEST: Final = 2**24
+"""Bytes."""
+MAX_RATIO: Final = 200
+"""How much smaller than its content a member of more than `MAX_MANIFEST` bytes may be; real studies reach a tenth of it."""
 MAX_LINE: Final = 2**28
 """Bytes per line; the longest are media files."""
 _TIME: Final = (1980, 1, 1, 0, 0, 0)
@@ -300,7 +304,7 @@ def _check_snapshots(tx: Transaction, settings: StudySettings, path: Path) -> No
             restored_policy(b"" if found is None else found[1], new)
         except (ValueError, zlib.error) as error:
             raise InvalidArchive(
-                f"The snapshot after row {sequence} in archive {str(path)!r} cannot be used ({error}).",
+                f"The snapshot after row {sequence} in archive {path.name!r} cannot be used ({error}).",
                 "Use another copy.",
             ) from error
 
@@ -310,7 +314,7 @@ def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> No
     for table in TABLES:
         expected = manifest.parts.get(table.name)
         if expected is None:
-            raise InvalidArchive(f"Archive {str(path)!r} is incomplete: it has no {table.name}.", "Use another copy.")
+            raise InvalidArchive(f"Archive {path.name!r} is incomplete: it has no {table.name}.", "Use another copy.")
         count, digest = 0, hashlib.sha256()
         with _reporting_damage(path), archive.open(f"{table.name}.jsonl") as part:
             for line in _lines(part):
@@ -318,7 +322,7 @@ def _check_parts(archive: zipfile.ZipFile, manifest: Manifest, path: Path) -> No
                 count += 1
         if {"lines": count, "sha256": digest.hexdigest()} != expected:
             raise InvalidArchive(
-                f"Archive {str(path)!r} is damaged: the checksum of its {table.name} is wrong.", "Use another copy."
+                f"Archive {path.name!r} is damaged: the checksum of its {table.name} is wrong.", "Use another copy."
             )
 
 
@@ -326,15 +330,15 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     with _reporting_damage(path):
         body = json.loads(archive.read(_MANIFEST))
         if body["format"] != FORMAT:
-            raise InvalidArchive(f"{str(path)!r} is not a study archive.", "Give a file to which a study was saved.")
+            raise InvalidArchive(f"{path.name!r} is not a study archive.", "Give a file to which a study was saved.")
         if body["version"] != VERSION:
             raise InvalidArchive(
-                f"Archive {str(path)!r} has version {body['version']}; this release reads version {VERSION}.",
+                f"Archive {path.name!r} has version {body['version']}; this release reads version {VERSION}.",
                 "Restore it with the release that made it.",
             )
         if body.pop("sha256") != _digest(body):
             raise InvalidArchive(
-                f"Archive {str(path)!r} is damaged: the checksum of its manifest is wrong.", "Use another copy."
+                f"Archive {path.name!r} is damaged: the checksum of its manifest is wrong.", "Use another copy."
             )
         return Manifest(
             body["name"],
@@ -353,6 +357,13 @@ def _opened(path: Path) -> Iterator[zipfile.ZipFile]:
     with _reporting_damage(path):
         archive = zipfile.ZipFile(path)
     with archive:
+        for member in archive.infolist():
+            is_packed = member.file_size > MAX_MANIFEST and member.file_size > MAX_RATIO * member.compress_size
+            if is_packed or (member.filename == _MANIFEST and member.file_size > MAX_MANIFEST):
+                raise InvalidArchive(
+                    f"{member.filename!r} in {path.name!r} has {member.file_size // 2**20} MiB when it is unpacked.",
+                    "Give an archive that duelist has written.",
+                )
         yield archive
 
 
@@ -377,5 +388,5 @@ def _reporting_damage(path: Path) -> Iterator[None]:
         if isinstance(error, DuelistError) or (isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)):
             raise
         raise InvalidArchive(
-            f"{str(path)!r} is damaged or not a study archive ({error}).", "Give a complete study archive."
+            f"{path.name!r} is damaged or not a study archive ({error}).", "Give a complete study archive."
         ) from error
