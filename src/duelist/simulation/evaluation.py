@@ -140,6 +140,12 @@ def check_goal(environment: Environment, goal: str) -> None:
             "at a given time is not defined.",
             "Choose the goal 'serve', or the environment inside.",
         )
+    if environment.truth().chances is not None or environment.has_own_utilities:
+        raise InvalidInput(
+            f"The goal is {goal!r}, and {environment!r} has an outcome model or utilities in Python, which are not "
+            "evaluated.",
+            "Choose the goal 'serve', or read the regret of the runs.",
+        )
     world = environment.draw_world(rng)
     most = len(world.arms) if world.arms is not None else int(environment.draw_arms(world, rng, _NEW_ROUNDS)[1].max())
     if most < 2:

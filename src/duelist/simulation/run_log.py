@@ -21,6 +21,8 @@ KEEP: Final = ("duels", "curves")
 CURVE_POINTS: Final = 201
 """The default number of rounds at which curves are recorded."""
 LAYERS_KEPT: Final = 32
+TIE_CODE: Final = 2
+"""A tie in the record of outcomes."""
 BYTES_PER_DUEL: Final = 26
 MOST_BYTES: Final = 1 << 30
 """By default, a policy's duels are recorded unless they would take more than this."""
@@ -34,6 +36,7 @@ class DuelLog(NamedTuple):
     layer: NDArray[np.int8]
     """The layer that learned the outcome, from 1; 0 if the vote was not learned (exploitation, a self-duel)."""
     outcome: NDArray[np.uint8]
+    """1 the first arm won, 0 the second, 2 a tie."""
     first_gap: Floats
     second_gap: Floats
 
@@ -59,6 +62,11 @@ class Curves(NamedTuple):
 
 SUMS: Final = (*KINDS, "variance", "learned_variance")
 """The fields of `Curves` with one value per recorded round."""
+
+
+def win_shares(outcomes: NDArray[np.uint8]) -> Floats:
+    """Return the first arm's share of the win: 1, 0, or 0.5 for a tie."""
+    return np.where(outcomes == TIE_CODE, 0.5, outcomes.astype(np.float64))
 
 
 def blank_log(runs: int, rounds: int) -> DuelLog:
@@ -125,10 +133,14 @@ class CurveRecorder:
         return Curves(self._rounds, average, weak, strong, variance, learned, self._layers)
 
     def _variances(self, log: DuelLog) -> Floats:
-        """Return p (1 - p) of every round; zero if comparisons are noiseless."""
+        """Return the variance of the outcome of every round; zero if comparisons are noiseless."""
         if self._truth.noiseless:
             return np.zeros(log.first_gap.shape)
         table, gaps = self._truth.table, log.second_gap - log.first_gap
+        if self._truth.chances is not None:
+            rounds = self._done + 1 + np.arange(gaps.shape[1])
+            win, tie = self._truth.chances(gaps, np.broadcast_to(rounds, gaps.shape))
+            return np.asarray(win + tie / 4.0 - np.square(win + tie / 2.0))
         p = table[log.first, log.second] if table.size else self._environment.link.mean(gaps)
         return np.asarray(p * (1.0 - p))
 

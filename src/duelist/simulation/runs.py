@@ -21,7 +21,7 @@ from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS, atomic_write
 from duelist.core.tables import TableContent, TabularResult, columns_of
 from duelist.simulation.regret import KINDS, check_kind, regret
-from duelist.simulation.run_log import Curves, DuelLog
+from duelist.simulation.run_log import Curves, DuelLog, win_shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -200,9 +200,9 @@ class Runs:
         log = self.log(label)
         return log.first, log.second
 
-    def outcomes(self, label: str) -> NDArray[np.uint8]:
-        """Return 1 where the first arm won (runs, horizon)."""
-        return self.log(label).outcome
+    def outcomes(self, label: str) -> Floats:
+        """Return 1 where the first arm won, 0 where the second won, and 0.5 for ties (runs, horizon)."""
+        return win_shares(self.log(label).outcome)
 
     def layers(self, label: str) -> NDArray[np.int8]:
         """Return the layer that learned each outcome, from 1; 0 if the vote was not learned (runs, horizon)."""

@@ -33,7 +33,7 @@ from duelist.policies.counting import CountingPolicy
 from duelist.policies.engine import NativePolicy
 from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
 from duelist.simulation.environments.registry import make_environment
-from duelist.simulation.run_log import CURVE_POINTS, CurveRecorder, Curves, DuelLog, blank_log, what_to_keep
+from duelist.simulation.run_log import CURVE_POINTS, TIE_CODE, CurveRecorder, Curves, DuelLog, blank_log, what_to_keep
 from duelist.simulation.runs import Runs
 
 Progress = Callable[[str, int, int], None]
@@ -120,7 +120,7 @@ def simulate(
     kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)
-        player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct)
+        player = _player(template, [policy_seed(seed, r) for r in numbers], threads, distinct, world.truth())
         kept[label] = _play_policy(player, game, shown)
     described = {label: describe_player(policy, distinct) for label, policy in templates.items()}
     return Runs(kept, world.describe(), int(seed), described, first_run=numbers.start)
@@ -158,7 +158,11 @@ def _silent(_label: str, _done: int, _total: int) -> None:
     pass
 
 
-def _player(template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool) -> _NativeRuns | _PythonRuns:
+def _player(
+    template: Policy, seeds: Sequence[int], threads: int | None, distinct: bool, truth: Truth
+) -> _NativeRuns | _PythonRuns:
+    if truth.chances is not None:
+        return _PythonRuns(template, seeds, distinct)
     if isinstance(template, CountingPolicy):
         return _CountingRuns(template, seeds, threads, distinct)
     if isinstance(template, NativePolicy):
@@ -277,7 +281,7 @@ class _NativeRuns(ABC):
         """
         if self._runs is None:
             self._runs = self._start_runs(rounds)
-        chances = native.VoteModel(*truth)
+        chances = truth.vote_model()
         runs = len(self._words)
         size = min(_RUNS_PER_TASK, -(-runs // self._threads))
 
@@ -336,7 +340,7 @@ class _PythonRuns:
 
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: DuelLog, start: int, done: int) -> None:
         """Advance every run through the rounds after `done`, and record them from column `start` on."""
-        chances = native.VoteModel(*truth)
+        votes = _VoteDraw(truth)
         for run, policy in enumerate(self._copies):
             world = run if len(rounds.arms) > 1 else 0
             truths = run if len(rounds.utilities) > 1 else 0
@@ -347,14 +351,33 @@ class _PythonRuns:
                 arms.flags.writeable = False  # the world is shared by all runs
                 duel = policy.ask(arms, **self._how)
                 first, second = _check_duel(policy, duel, len(arms))
-                outcome = float(luck[run, t] < chances.vote_probability(utilities, first, second, done + t + 1))
-                self._out[run].append((duel, outcome))
+                outcome = votes.outcome(utilities, first, second, done + t + 1, luck[run, t])
+                self._out[run].append((duel, 0.5 if outcome == TIE_CODE else float(outcome)))
                 if len(self._out[run]) > truth.delay:
                     policy.tell(*self._out[run].popleft())
                 best = utilities.max()
                 gaps = best - utilities[first], best - utilities[second]
                 for name, value in zip(DuelLog._fields, (first, second, 0, outcome, *gaps), strict=True):
                     getattr(log, name)[run, start + t] = value
+
+
+class _VoteDraw:
+    """Draws outcomes as the engine does, or from an outcome model in Python."""
+
+    def __init__(self, truth: Truth) -> None:
+        self._truth = truth
+        self._engine = truth.vote_model()
+
+    def outcome(self, utilities: Floats, first: int, second: int, t: int, luck: float) -> int:
+        """Return 1 if the first arm wins, 0 if the second wins, `TIE_CODE` for a tie, given a uniform number."""
+        truth = self._truth
+        if truth.chances is None:
+            return int(luck < self._engine.vote_probability(utilities, first, second, t))
+        gap = np.array([utilities[first] - utilities[second]])
+        win, tie = (float(each[0]) for each in truth.chances(gap, np.array([t])))
+        flip = 1.0 if t <= truth.flipped_first else truth.flip_chance
+        win += flip * (1.0 - tie - 2.0 * win)
+        return 1 if luck < win else TIE_CODE if luck < win + tie else 0
 
 
 def _check_duel(policy: Policy, duel: Any, n_arms: int) -> tuple[int, int]:

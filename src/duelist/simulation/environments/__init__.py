@@ -6,6 +6,7 @@ from typing import Final
 
 from duelist.simulation.environments import winners
 from duelist.simulation.environments.base import Environment, Rounds, Truth, World, Worlds
+from duelist.simulation.environments.custom_votes import CustomVotes
 from duelist.simulation.environments.delayed_votes import DelayedVotes
 from duelist.simulation.environments.fixed_arms import FixedArms
 from duelist.simulation.environments.flipped_votes import FlippedVotes
@@ -18,6 +19,7 @@ from duelist.simulation.environments.raw_features import RawFeatures
 
 __all__ = [
     "ENVIRONMENTS",
+    "CustomVotes",
     "DelayedVotes",
     "Environment",
     "FixedArms",

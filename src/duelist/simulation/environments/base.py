@@ -4,14 +4,15 @@ An environment describes a family of problems. `draw_world` draws the problem of
 never change, its arms. Otherwise `draw_arms` draws new arms for every round. Worlds, arms and outcomes have separate
 random streams, so that every policy of a simulation meets the same world, arms and luck.
 
-To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`).
+To add an environment, subclass `Environment` with `draw_world` (and `draw_arms`; and `utilities`, if they are not linear
+or drift). `CustomVotes` gives an environment another outcome model.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +43,11 @@ class Truth(NamedTuple):
     flipped_first: int = 0  # the number of votes at the start of a run that are flipped
     flip_chance: float = 0.0  # the probability that each later vote is flipped
     delay: int = 0  # a vote arrives after this many further rounds
+    chances: Callable[[Floats, Ints], tuple[Floats, Floats]] | None = None  # an outcome model in Python, not the link
+
+    def vote_model(self) -> native.VoteModel:
+        """Return how the engine draws outcomes, which ignores `chances`."""
+        return native.VoteModel(*self[:6])
 
 
 class Rounds(NamedTuple):
@@ -75,6 +81,18 @@ class Environment(ABC):
         all.
         """
         return None
+
+    def utilities(self, world: World, arms: Floats, t: Ints) -> Floats:
+        """Return utilities (rounds, n_arms) of arms (rounds, n_arms, dim) in the rounds t, which count from 1.
+
+        By default arms . theta. Override it for utilities that are not linear in the features or drift over rounds.
+        """
+        return utilities_of(arms.reshape(-1, arms.shape[2]), world.theta).reshape(arms.shape[:2])
+
+    @property
+    def has_own_utilities(self) -> bool:
+        """Whether the class overrides `utilities`."""
+        return type(self).utilities is not Environment.utilities
 
     def truth(self) -> Truth:
         """Return how outcomes are drawn; by default, from the link."""
@@ -125,15 +143,24 @@ class Worlds:
 
     def next_rounds(self, rounds: int) -> Rounds:
         """Return the arms of the next rounds of every run."""
+        self._shown += rounds
+        t = np.arange(self._shown - rounds + 1, self._shown + 1)
         if self._fixed is not None:
-            self._shown += rounds
-            return self._joined(self._fixed, self._shown - rounds, rounds)
+            shown = self._joined(self._fixed, self._shown - rounds, rounds)
+            return self._with_own_utilities(shown, t) if self._environment.has_own_utilities else shown
         drawn = [self._environment.draw_arms(w, g, rounds) for w, g in zip(self._worlds, self._arm_rngs, strict=True)]
         arms = np.stack([a for a, _ in drawn])
         count = np.stack([c for _, c in drawn]).astype(np.int64)
-        shape = arms.shape[1:3]
-        utilities = [utilities_of(a.reshape(-1, a.shape[2]), w.theta) for a, w in zip(arms, self._worlds, strict=True)]
-        return Rounds(arms, count, np.stack([u.reshape(shape) for u in utilities]))
+        utilities = [self._environment.utilities(w, a, t) for a, w in zip(arms, self._worlds, strict=True)]
+        return Rounds(arms, count, np.stack(utilities))
+
+    def _with_own_utilities(self, shown: Rounds, t: Ints) -> Rounds:
+        """Return fixed arms with their utilities in the rounds t."""
+        whole = (len(t) // shown.arms.shape[1], len(t) // shown.n_arms.shape[1])
+        arms, count = np.repeat(shown.arms, whole[0], axis=1), np.repeat(shown.n_arms, whole[1], axis=1)
+        of_run = [arms[k if len(arms) > 1 else 0] for k in range(len(self._worlds))]
+        utilities = [self._environment.utilities(w, a, t) for w, a in zip(self._worlds, of_run, strict=True)]
+        return Rounds(np.ascontiguousarray(arms), np.ascontiguousarray(count), np.stack(utilities))
 
     def _joined(self, fixed: Rounds, start: int, rounds: int) -> Rounds:
         """Return fixed arms, limited to those on the table in each round."""

@@ -19,4 +19,4 @@ class Noiseless(EnvironmentWrapper):
 
     def truth(self) -> Truth:
         """Return the inner truth, with outcomes decided by utilities."""
-        return self.inside.truth()._replace(noiseless=True)
+        return self.inside.truth()._replace(noiseless=True, chances=None)

@@ -35,6 +35,15 @@ class EnvironmentWrapper(Environment):
         """Return the inner number of arms on the table."""
         return self.inside.on_the_table(n_arms, start, rounds)
 
+    def utilities(self, world: World, arms: Floats, t: Ints) -> Floats:
+        """Return the inner utilities."""
+        return self.inside.utilities(world, arms, t)
+
+    @property
+    def has_own_utilities(self) -> bool:
+        """Whether the inner environment overrides `utilities`."""
+        return self.inside.has_own_utilities
+
     def truth(self) -> Truth:
         """Return the inner truth."""
         return self.inside.truth()
