@@ -26,9 +26,9 @@ LOOKING = {
     ("GET", "/api/v1/studies"),
     ("GET", S),
     *(("GET", f"{S}/{what}") for what in (
-        "leaderboard", "can-stop", "recommend", "progress", "win-matrix", "win-chances", "history", "calibration", "regret",
-        "raters", "queue", "log", "duels/{duel}/explanation", "contexts", "export/{form}", "arms", "arms/labels", "gold",
-        "events",
+        "leaderboard", "leaderboard-by-category", "can-stop", "recommend", "progress", "win-matrix", "win-chances", "history",
+        "calibration", "goodness-of-fit", "regret", "raters",
+        "queue", "log", "duels/{duel}/explanation", "contexts", "export/{form}", "arms", "arms/labels", "gold", "events",
     )),
 }  # fmt: skip
 OWNING = {

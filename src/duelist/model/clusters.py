@@ -18,7 +18,9 @@ clusters; s is one number. `docs/intervals.md` compares the two.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -67,6 +69,37 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
     )
     increased = covariance.increased(added) if tastes.any() else posterior
     return replace(increased, taste=dict(zip(kinds, tastes.tolist(), strict=True)))
+
+
+class Deviation(NamedTuple):
+    """How much the members of a group deviate from the fit together."""
+
+    variance: float
+    """The moment estimate of s; negative if they agree less than independent votes do."""
+    score: float
+    """The estimate in standard deviations under s = 0: approximately standard normal if votes are independent."""
+
+
+def deviation(posterior: Posterior, votes: Votes, groups: Ints, others: Sequence[Ints] = ()) -> Deviation | None:
+    """Test whether votes of the same group deviate together; None if no group has two votes.
+
+    Two votes count only if they share none of the other clusters. Under s = 0 the products of their scores have the
+    variance 2 tr(Q), less what the fit explains.
+    """
+    votes = replace(votes, counts=votes.counts[:, : len(posterior.answer.outcomes)])
+    found = agreement(posterior, votes, groups)
+    products, shared = found
+    for size in range(1, len(others) + 1):  # inclusion and exclusion
+        for some in combinations(others, size):
+            both = groups
+            for other in some:
+                both = _intersection(both, other)
+            less = agreement(posterior, votes, both)
+            products, shared = products + (-1) ** size * less.products, shared + (-1) ** size * less.shared
+    numerator, denominator = _Covariance(posterior).moments(Agreement(products, shared))
+    if denominator <= _LEAST:
+        return None
+    return Deviation(numerator / denominator, numerator / float(np.sqrt(2.0 * denominator)))
 
 
 def _intersection(one: Ints, other: Ints) -> Ints:

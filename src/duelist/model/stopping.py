@@ -83,6 +83,8 @@ class StoppingDecision(Generic[A]):
     """Arms exactly as good as the best by the votes so far; the best is merely the first of them."""
     tolerance_given: tuple[float, str] | None = None
     """The tolerance as given, with its unit; None: in utility."""
+    of: str = "arm"
+    """What is compared: "arm" or "system"."""
 
     @property
     def decided(self) -> bool:
@@ -91,7 +93,7 @@ class StoppingDecision(Generic[A]):
 
     def __str__(self) -> str:
         if self.decided and self.interval == (0.0, 0.0):
-            return f"{self._best().rstrip(',')}; there are no other arms to compare with"
+            return f"{self._best().rstrip(',')}; there are no other {self.of}s to compare with"
         parts = [self._tie() if self.tied else self._lead()]
         parts.append(self._open_arms() + (self._within_tolerance() if self.tolerance else self._error_rate()))
         if not self.decided:
@@ -99,7 +101,7 @@ class StoppingDecision(Generic[A]):
         return "; ".join([*parts, *([self.advice] if self.advice else [])])
 
     def _best(self) -> str:
-        arms = " and ".join(f"arm {arm}" for arm in (self.best, *self.identical))
+        arms = " and ".join(f"{self.of} {arm}" for arm in (self.best, *self.identical))
         return f"{arms} {'are best, with the same features,' if self.identical else 'is best'}"
 
     def _lead(self) -> str:
@@ -109,12 +111,12 @@ class StoppingDecision(Generic[A]):
         return f"{self._best()} with probability {self.probability:.3f}{label}; {lead}"
 
     def _tie(self) -> str:
-        return f"arms {join_names((self.best, *self.identical, *self.tied))} are tied: the votes so far favour none of them"
+        return f"{self.of}s {join_names((self.best, *self.identical, *self.tied))} are tied: the votes so far favour none of them"
 
     def _open_arms(self) -> str:
         others = len(set(self.candidates) - {self.best, *self.identical})
         if self.decided:
-            return f"no arm is better than arm {self.best}" if self.tied else "all others are ruled out"
+            return f"no {self.of} is better than {self.of} {self.best}" if self.tied else "all others are ruled out"
         if not self.tied:
             return f"{count_others(others)} not ruled out"
         if others == len(self.tied):

@@ -7,7 +7,7 @@ signature and the docstring that `help` shows.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple, TypedDict, TypeVar, get_type_hints
 
@@ -35,6 +35,7 @@ class ChanceOptions(VoteOptions, total=False):
 
     ridge: float | Literal["auto"]
     clusters: bool
+    covariates: Sequence[str] | str
 
 
 class FitOptions(ChanceOptions, total=False):
@@ -56,10 +57,20 @@ class StoppingOptions(FitOptions, total=False):
     unit: str
 
 
-class HistoryOptions(FitOptions, total=False):
-    """Options of `history`: also the number of moments."""
+class HistoryOptions(VoteOptions, total=False):
+    """Options of `history`: prior precision, whether votes count as dependent, seed, and the number of moments."""
 
+    ridge: float | Literal["auto"]
+    clusters: bool
+    random_state: RandomState
     points: int
+
+
+class GoodnessOptions(VoteOptions, total=False):
+    """Options of `goodness_of_fit`: prior precision, and covariates of the fit that is tested."""
+
+    ridge: float | Literal["auto"]
+    covariates: Sequence[str] | str
 
 
 class EstimateOptions(VoteOptions, total=False):
@@ -99,7 +110,8 @@ OPTIONS: Final = {
     "by": Option(None, '"system" (default in a study of systems) or "item": compare systems or their single answers.'),
     "labels": Option(False, "Whether arms are named by the beginning of their texts, besides their ids."),
     "ridge": Option(1.0, 'Precision of the prior of utilities; "auto" finds it from the votes.'),
-    "clusters": Option(True, "Whether votes of one rater count as dependent."),
+    "clusters": Option(True, "Whether votes of one rater, and those on one prompt, count as dependent."),
+    "covariates": Option((), 'What is excluded from utilities: "side", "length", "markdown", or a column of numbers.'),
     "random_state": Option(0, "Seed of the random draws or folds, or a NumPy generator to draw it from."),
     "level": Option(0.95, "Level of the intervals."),
     "tolerance": Option(0.0, "How much better another arm may be than the recommended one."),

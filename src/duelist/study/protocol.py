@@ -29,6 +29,7 @@ from duelist.study.options import (
     ChanceOptions,
     EstimateOptions,
     FitOptions,
+    GoodnessOptions,
     HistoryOptions,
     LeaderboardOptions,
     RaterOptions,
@@ -166,6 +167,8 @@ class StudyProtocol(Protocol):
     def leaderboard(
         self, context: str | None = None, *, top: int | None = None, **options: Unpack[LeaderboardOptions]
     ) -> analysis.Leaderboard: ...
+    @lists(LeaderboardOptions)
+    def leaderboard_by_category(self, **options: Unpack[LeaderboardOptions]) -> analysis.LeaderboardByCategory: ...
     @lists(StoppingOptions)
     def recommend(
         self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
@@ -198,6 +201,10 @@ class StudyProtocol(Protocol):
     ) -> analysis.Calibration: ...
     @lists(RaterOptions)
     def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters: ...
+    @lists(GoodnessOptions)
+    def goodness_of_fit(
+        self, context: str | None = None, **options: Unpack[GoodnessOptions]
+    ) -> analysis.GoodnessOfFit: ...
     @lists(EstimateOptions)
     def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate: ...
     @lists(VoteOptions)

@@ -43,3 +43,9 @@ def test_from_a_wide_file_to_the_leaderboard(tmp_path: Path) -> None:
     assert "gpt-x /" not in board
     assert "gpt-x / Explain jazz." in run("study", "leaderboard", "s", "--by", "item", *storage)
     assert "gpt-x" in run("study", "leaderboard", "s", "--category", "c", *storage)
+    assert "system all prompts c" in run("study", "leaderboard", "s", "--by-category", *storage)
+    assert "exclude the log-odds added by side" in run("study", "leaderboard", "s", "--covariate", "side", *storage)
+    assert "8 answers of 2 systems to 4 prompts" in run("study", "status", "s", *storage)
+    assert "gpt-x" in run("study", "history", "s", "--category", "c", *storage)
+    stop = CliRunner().invoke(app, ["study", "can-stop", "s", "--category", "c", *storage])
+    assert (stop.exit_code, "order of all systems" in stop.output) == (1, True)

@@ -383,3 +383,37 @@ def test_panels_appear_before_their_data(server: Server, tabs: Tabs, large_study
         page.goto(f"{server.url}/study/{large_study[1]}#{tab}")
         page.locator("section.card p.description:visible").first.wait_for()
         assert time.monotonic() - start < 3.0  # a second on an idle machine
+
+
+def test_systems_by_category_and_by_prompt(server: Server, tabs: Tabs) -> None:
+    """The leaderboard ranks systems; categories, single answers and one prompt are a choice away."""
+    name = "three systems on four prompts"
+    answers = [
+        {"id": f"{s} / {p}", "payload": f"{s} on {p}", "context": p, "system": s, "category": f"kind {int(p[1]) % 2}"}
+        for p in ("q0", "q1", "q2", "q3")
+        for s in ("ada", "bob", "cy")
+    ]
+    study = server.create_study(name, answers, goal="rank")
+    beside = server.load_study(name)
+    simulate_votes(beside, {each["id"]: len(each["system"]) for each in answers}, 30, RATERS)
+    board = beside.leaderboard_by_category()
+    page = tabs.open_as_owner(f"/study/{study}#results")
+    assert [row[1] for row in rows(page, "Leaderboard")] == [each.arm for each in board.overall.standings]
+    shown = rows(page, "By category")
+    assert [row[0] for row in shown] == [each.arm for each in board.overall.standings]
+    assert shown[0][1].startswith(board.overall.standings[0].ranks.replace("-", "–"))
+    page.get_by_role("combobox", name="Exclude the influence of").select_option("side length")
+    expect(page.get_by_text(re.compile("excluded from utilities: being shown first"))).to_be_visible()
+    page.get_by_role("combobox", name="Exclude the influence of").select_option("")
+    expect(page.get_by_text(re.compile("excluded from utilities: being shown first"))).to_have_count(0)
+    page.get_by_role("combobox", name="Category").select_option("kind 1")
+    one = board.categories[[each.category for each in board.categories].index("kind 1")]
+    expect(page.locator("caption", has_text=f"{one.votes} votes on 3 systems")).to_be_visible()
+    page.get_by_role("combobox", name="Category").select_option("")
+    page.get_by_role("combobox", name="Prompt").select_option("q2")
+    votes = beside.leaderboard("q2").votes
+    expect(page.locator("caption", has_text=f"{votes} votes on 3 systems")).to_be_visible()
+    page.get_by_role("combobox", name="Prompt").select_option("")
+    page.get_by_role("combobox", name="Compare").select_option("item")
+    expect(page.locator("caption", has_text="30 votes on 12 items")).to_be_visible()
+    beside.close()

@@ -66,8 +66,13 @@ def same(found: Any, wanted: Any, where: str = "") -> None:
         ("leaderboard", Study.leaderboard),
         ("leaderboard?top=3&everyone=true", lambda s: s.leaderboard(top=3, everyone=True)),
         ("leaderboard?without=r0&without=r1", lambda s: s.leaderboard(without=["r0", "r1"])),
+        (
+            "leaderboard?covariates=side&covariates=length&clusters=false",
+            lambda s: s.leaderboard(covariates=["side", "length"], clusters=False),
+        ),
         ("progress?delta=0.2", lambda s: s.progress(delta=0.2)),
         ("calibration", Study.calibration),
+        ("goodness-of-fit", Study.goodness_of_fit),
         ("raters", Study.raters),
         ("regret", Study.regret),
         ("duels/3/explanation", lambda s: s.explain(3)),
@@ -80,6 +85,24 @@ def test_results_equal_those_of_the_library(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DisconnectedArms)
         same(found, to_plain(verb(opened(storage, voted))))
+
+
+def test_results_of_systems_by_category(admin: httpx.Client, make: Callable[..., str], storage: str) -> None:
+    study = make(0)
+    answers = [
+        {"id": f"{s} / {p}", "payload": f"{s} on {p}", "context": p, "system": s, "category": f"c{p}"}
+        for p in "12"
+        for s in "ab"
+    ]
+    checked(admin.post(f"{study}/arms", json={"arms": answers}))
+    for outcome in ("first", "second", "first"):
+        duel = checked(admin.post(f"{study}/ask", json={"rater": outcome}))
+        checked(admin.post(f"{study}/votes", json={"duel": duel["id"], "rater": outcome, "outcome": outcome}))
+    found = checked(admin.get(f"{study}/contexts"))
+    assert (found["systems"], found["categories"]) == (["a", "b"], ["c1", "c2"])
+    with opened(storage, study) as here:
+        same(checked(admin.get(f"{study}/leaderboard-by-category")), to_plain(here.leaderboard_by_category()))
+        assert checked(admin.get(f"{study}/recommend"))["of"] == here.recommend().of == "system"
 
 
 def test_compact_results_agree_with_the_library(admin: httpx.Client, voted: str, storage: str) -> None:

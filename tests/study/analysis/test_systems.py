@@ -5,7 +5,7 @@ import pytest
 
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.study import create_study
-from duelist.study.analysis.fit.study_fit import fit_votes
+from duelist.study.analysis.fit.study_fit import cluster_kinds, fit_votes
 from duelist.study.analysis.fit.votes import VoteTable, as_vote_table
 from duelist.study.records import Outcome, Vote
 from tests.helpers.systems import system_study, vote
@@ -35,6 +35,28 @@ def test_by_category_only_its_prompts_count(study) -> None:
     assert [board.category for board in boards] == ["c0", "c1"]
     with pytest.raises(InvalidInput, match="'c0', 'c1'"):
         study.leaderboard(category="c9")
+
+
+def test_one_table_compares_categories(study) -> None:
+    found = study.leaderboard_by_category()
+    assert found.overall == study.leaderboard()
+    assert found.categories == tuple(study.leaderboard(category=name) for name in ("c0", "c1"))
+    header, first, *_, note = str(found).splitlines()
+    assert header.split() == ["system", "all", "prompts", "c0", "c1"]
+    assert first.startswith("s0 ")
+    assert note.endswith(f"{found.categories[0].votes} on c0, {found.categories[1].votes} on c1")
+    assert list(found.to_pandas().groupby("category", dropna=False).size()) == [4, 4, 4]
+    plain = create_study("no categories", "memory", goal="best")
+    plain.add_arms(["a", "b"])
+    with pytest.raises(InvalidInput, match="no categories"):
+        plain.leaderboard_by_category()
+
+
+def test_decisions_speak_of_systems(study) -> None:
+    for said in (study.recommend(), study.progress(), study.can_stop(), study.can_stop(goal="best")):
+        assert "arm" not in str(said)
+    assert str(study.recommend()).startswith("system s0 is best")
+    assert "of 4 systems" in str(study.progress())
 
 
 def test_single_items_are_an_option_away(study) -> None:
@@ -107,12 +129,18 @@ def test_copies_of_votes_by_one_rater_add_little_information() -> None:
     assert (ten.variance > 0.6 * one.variance).all()
 
 
-def test_the_covariance_is_never_less_than_that_of_independent_votes() -> None:
+def test_the_covariance_of_votes_by_few_raters_is_not_less_than_that_of_independent_votes() -> None:
     for seed in range(20):
-        log = table(random_rows(12, seed))
+        log = table([(*row[:4], None) for row in random_rows(12, seed)])
         plain, wide = (fit_votes(log, ["a", "b", "c"], clusters=flag).whole.covariance for flag in (False, True))
         assert plain is not None
         assert np.linalg.eigvalsh(wide - plain).min() > -1e-9
+
+
+def test_prompts_count_if_arms_were_compared_on_several() -> None:
+    """Models of an arena log have no contexts, and their votes have; arms of contexts have one each."""
+    assert cluster_kinds(table(random_rows(20))) == ("rater", "prompt")
+    assert cluster_kinds(table([("a", "b", "first", "r", "p"), ("a", "c", "tie", "r", "p")])) == ("rater",)
 
 
 def test_unknown_raters_and_a_single_cluster_leave_it_alone() -> None:

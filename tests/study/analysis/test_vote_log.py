@@ -44,7 +44,7 @@ def columns_of(log, arms):
 
 def seen(study, **scope):
     """What a reading looks at, and what the votes themselves say."""
-    from duelist.study.analysis.study_analysis import SelectionOptions
+    from duelist.study.analysis.fit.selection import SelectionOptions
 
     return study._select(SelectionOptions(**scope))
 

@@ -42,6 +42,7 @@ COMMANDS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
         "raters": results.raters,
         "win-matrix": results.win_matrix,
         "calibration": results.calibration,
+        "goodness-of-fit": results.goodness_of_fit,
         "history": results.history,
         "plot": results.plot,
         "scorer": results.scorer,

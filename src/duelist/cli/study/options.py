@@ -39,6 +39,13 @@ By = Annotated[
     typer.Option("--by", help="In a study of systems: system (the default) or item, one row per system and prompt."),
 ]
 
+Covariate = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--covariate", help="Exclude from utilities what side, length, markdown or a column adds; may be repeated."
+    ),
+]
+
 
 def load_study(name: str, storage: str) -> StudyProtocol:
     """Load a study; the database library is imported only now."""

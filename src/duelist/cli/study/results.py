@@ -11,7 +11,7 @@ import typer
 
 from duelist.cli.console import report_errors, say
 from duelist.cli.defaults import GOALS, STORAGE
-from duelist.cli.study.options import AsJson, By, Category, Context, Name, StorageUrl, load_study
+from duelist.cli.study.options import AsJson, By, Category, Context, Covariate, Name, StorageUrl, load_study
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_count
 
@@ -27,10 +27,13 @@ def status(name: Name, storage: StorageUrl = STORAGE, context: Context = None) -
     with report_errors():
         study = load_study(name, storage)
         arms = study.arms()
-        retired = sum(arm.retired for arm in arms)
+        retired, systems = sum(arm.retired for arm in arms), study.systems()
+        counted = format_count(len(arms), "answer" if systems else "item")
+        if systems:
+            counted += f" of {format_count(len(systems), 'system')} to {format_count(len(study.contexts()), 'prompt')}"
         say(
-            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {format_count(len(arms), 'item')} "
-            f"({retired} retired), {format_count(len(study), 'vote')} in the log"
+            f"{study.name} ({study.state.value}): policy {study.settings.policy}, {counted} ({retired} retired), "
+            f"{format_count(len(study), 'vote')} in the log"
         )
         say(format_count(len(study.pending()), "pending pair"))
         if len(study) and len(arms) > 1:
@@ -47,12 +50,23 @@ def leaderboard(
     plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
     category: Category = None,
     by: By = None,
+    by_category: Annotated[
+        bool, typer.Option("--by-category", help="In a study of systems: on all prompts, and on each category.")
+    ] = False,
+    covariate: Covariate = None,
     as_json: AsJson = False,
 ) -> None:
     """Show items, or systems, by utility, with intervals, ranks and probabilities of being the best."""
     with report_errors():
         study = load_study(name, storage)
-        board = study.leaderboard(context, top=top, labels=True, category=category, by=by)
+        if by_category:
+            if any(each is not None for each in (context, top, category, by, plot)):
+                raise InvalidInput("--by-category shows all systems and prompts.", "Give it without other options.")
+            boards = study.leaderboard_by_category(**_selection(covariates=covariate))
+            say(json.dumps(asdict(boards)) if as_json else boards)
+            return
+        selected = _selection(None, category, by, covariate)
+        board = study.leaderboard(context, top=top, labels=True, **selected)
         if plot is not None:
             _draw(board, plot)
         say(json.dumps(asdict(study.leaderboard(context, top=top, category=category, by=by))) if as_json else board)
@@ -71,35 +85,86 @@ def can_stop(
         float, typer.Option(help="Accept an item that is worse than the best by at most this much.")
     ] = 0.0,
     unit: Annotated[str, typer.Option(help="Unit of the tolerance: utility, or chance (win probability).")] = "utility",
+    category: Category = None,
+    by: By = None,
+    covariate: Covariate = None,
 ) -> None:
     """Decide whether there are enough votes for the study's goal; exit with status 0 if so, else 1."""
     with report_errors():
         found = load_study(name, storage).can_stop(
-            context, goal=goal, top=top, delta=delta, tolerance=tolerance, unit=unit, labels=True
+            context,
+            goal=goal,
+            top=top,
+            delta=delta,
+            tolerance=tolerance,
+            unit=unit,
+            labels=True,
+            **_selection(None, category, by, covariate),
         )
         say(found)
     if not found.done:
         raise typer.Exit(1)
 
 
-def raters(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
+def raters(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    without: Without = None,
+    category: Category = None,
+    by: By = None,
+) -> None:
     """Show the votes, speed, side bias and agreement of each rater, and outliers."""
-    _say(name, storage, "raters", context, without)
+    _say(name, storage, "raters", context, _selection(without, category, by))
 
 
-def win_matrix(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
+def win_matrix(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    without: Without = None,
+    category: Category = None,
+    by: By = None,
+) -> None:
     """Show the win matrix: the share of wins of each pair (a tie counts half) and its number of votes."""
-    _say(name, storage, "win_matrix", context, without)
+    _say(name, storage, "win_matrix", context, _selection(without, category, by))
 
 
-def calibration(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
+def calibration(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    without: Without = None,
+    category: Category = None,
+    by: By = None,
+) -> None:
     """Show the calibration of predicted win probabilities on held-out votes."""
-    _say(name, storage, "calibration", context, without)
+    _say(name, storage, "calibration", context, _selection(without, category, by))
 
 
-def history(name: Name, storage: StorageUrl = STORAGE, context: Context = None, without: Without = None) -> None:
+def goodness_of_fit(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    without: Without = None,
+    category: Category = None,
+    by: By = None,
+    covariate: Covariate = None,
+) -> None:
+    """Show whether the model describes the votes, with one sentence of advice."""
+    _say(name, storage, "goodness_of_fit", context, _selection(without, category, by, covariate))
+
+
+def history(
+    name: Name,
+    storage: StorageUrl = STORAGE,
+    context: Context = None,
+    without: Without = None,
+    category: Category = None,
+    by: By = None,
+) -> None:
     """Show how the probabilities of being the best changed with the votes."""
-    _say(name, storage, "history", context, without)
+    _say(name, storage, "history", context, _selection(without, category, by))
 
 
 def plot(
@@ -109,13 +174,15 @@ def plot(
     storage: StorageUrl = STORAGE,
     context: Context = None,
     without: Without = None,
+    category: Category = None,
+    by: By = None,
 ) -> None:
     """Draw a plot of the results into a file."""
     with report_errors():
         if what not in PLOTS:
             raise InvalidInput(f"{what!r} cannot be plotted.", f"Give one of {', '.join(PLOTS)}.")
         draw = getattr(load_study(name, storage), f"plot_{what.replace('-', '_')}")
-        draw(context, path=file, **_selection(without))
+        draw(context, path=file, **_selection(without, category, by))
         say(f"wrote {file}")
 
 
@@ -149,10 +216,17 @@ def _draw(board: Leaderboard, path: Path) -> None:
     figure.savefig(path, dpi=150)
 
 
-def _say(name: str, storage: str, analysis: str, context: str | None, without: list[str] | None) -> None:
+def _say(name: str, storage: str, analysis: str, context: str | None, selected: dict[str, Any]) -> None:
     with report_errors():
-        say(getattr(load_study(name, storage), analysis)(context, labels=True, **_selection(without)))
+        say(getattr(load_study(name, storage), analysis)(context, labels=True, **selected))
 
 
-def _selection(without: list[str] | None) -> dict[str, Any]:
-    return {"without": without} if without else {}
+def _selection(
+    without: list[str] | None = None,
+    category: str | None = None,
+    by: str | None = None,
+    covariates: list[str] | None = None,
+) -> dict[str, Any]:
+    """Return the options of an analysis, of those given."""
+    given = {"without": without or None, "category": category, "by": by, "covariates": covariates or None}
+    return {name: value for name, value in given.items() if value is not None}

@@ -27,12 +27,14 @@ from duelist.server.schemas.analysis import (
     WinMatrixResponse,
 )
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.study.analysis import Calibration, Leaderboard, RegretEstimate
+from duelist.study.analysis import Calibration, GoodnessOfFit, Leaderboard, LeaderboardByCategory, RegretEstimate
 from duelist.study.formats import check_export_options, check_suffix, get_format
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["analysis"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
+Level = Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")]
+Clusters = Annotated[bool, Query(description="Count votes of one rater, or on one prompt, as dependent.")]
 Ridge = Annotated[float | None, Query(ge=1e-9, le=1e6, description="Precision of the prior.")]
 Name = Annotated[schemas.Name | None, Query()]
 Labels = Annotated[bool, Query(description="Name arms by their id and the beginning of their text.")]
@@ -66,6 +68,12 @@ def _vote_filter(
 
 
 VoteFilter = Annotated[dict[str, Any], Depends(_vote_filter)]
+
+
+Covariates = Annotated[
+    list[schemas.Name] | None,
+    Query(description="What is excluded from utilities: side, length, markdown, or a column of numbers."),
+]
 
 
 def _error_rate(
@@ -108,11 +116,31 @@ async def leaderboard(
     votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
     top: Top = None,
-    level: Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")] = None,
+    level: Level = None,
     ridge: Ridge = None,
+    clusters: Clusters = True,
+    covariates: Covariates = None,
 ) -> Response:
     """Return the leaderboard."""
-    return await _run_query(server, study, "leaderboard", votes, if_none_match, top=top, level=level, ridge=ridge)
+    more = {"top": top, "level": level, "ridge": ridge, "covariates": covariates, "clusters": clusters}
+    return await _run_query(server, study, "leaderboard", votes, if_none_match, **more)
+
+
+@router.get("/leaderboard-by-category", responses=_responses(LeaderboardByCategory))
+async def leaderboard_by_category(
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    votes: VoteFilter,
+    if_none_match: IfNoneMatch = None,
+    level: Level = None,
+    ridge: Ridge = None,
+    clusters: Clusters = True,
+    covariates: Covariates = None,
+) -> Response:
+    """Return the leaderboard of systems on all prompts and on those of each category."""
+    more = {"level": level, "ridge": ridge, "covariates": covariates, "clusters": clusters}
+    return await _run_query(server, study, "leaderboard-by-category", votes, if_none_match, **more)
 
 
 @router.get("/can-stop", responses=_responses(CanStopResponse))
@@ -128,9 +156,12 @@ async def can_stop(
         int | None,
         Query(ge=1, le=100_000, description="Number of places for the goal rank; by default the study's, else all."),
     ] = None,
+    clusters: Clusters = True,
+    covariates: Covariates = None,
 ) -> Response:
     """Return whether there are enough votes for the goal, and how many more are expected."""
-    return await _run_query(server, study, "can-stop", votes, if_none_match, goal=goal, top=top, **error_rate)
+    more = {"goal": goal, "top": top, "covariates": covariates, "clusters": clusters}
+    return await _run_query(server, study, "can-stop", votes, if_none_match, **more, **error_rate)
 
 
 @router.get("/recommend", responses=_responses(RecommendationResponse))
@@ -141,9 +172,12 @@ async def recommend(
     votes: VoteFilter,
     error_rate: ErrorRate,
     if_none_match: IfNoneMatch = None,
+    clusters: Clusters = True,
+    covariates: Covariates = None,
 ) -> Response:
     """Return the recommended arm, and those that are not ruled out."""
-    return await _run_query(server, study, "recommend", votes, if_none_match, **error_rate)
+    fit = {"covariates": covariates, "clusters": clusters}
+    return await _run_query(server, study, "recommend", votes, if_none_match, **fit, **error_rate)
 
 
 @router.get("/progress", responses=_responses(ProgressResponse))
@@ -154,9 +188,12 @@ async def progress(
     votes: VoteFilter,
     error_rate: ErrorRate,
     if_none_match: IfNoneMatch = None,
+    clusters: Clusters = True,
+    covariates: Covariates = None,
 ) -> Response:
     """Return how close the study is to a decision on its best arm."""
-    return await _run_query(server, study, "progress", votes, if_none_match, **error_rate)
+    fit = {"covariates": covariates, "clusters": clusters}
+    return await _run_query(server, study, "progress", votes, if_none_match, **fit, **error_rate)
 
 
 @router.get("/win-matrix", responses=_responses(WinMatrixResponse))
@@ -210,6 +247,19 @@ async def calibration(
 ) -> Response:
     """Return predicted against observed frequencies of votes."""
     return await _run_query(server, study, "calibration", votes, if_none_match, bins=bins)
+
+
+@router.get("/goodness-of-fit", responses=_responses(GoodnessOfFit))
+async def goodness_of_fit(
+    study: schemas.StudyId,
+    server: ServerDep,
+    caller: StudyReader,
+    votes: VoteFilter,
+    if_none_match: IfNoneMatch = None,
+    covariates: Covariates = None,
+) -> Response:
+    """Return tests of the model of votes, with one sentence of advice."""
+    return await _run_query(server, study, "goodness-of-fit", votes, if_none_match, covariates=covariates)
 
 
 @router.get("/regret", responses=_responses(RegretEstimate))

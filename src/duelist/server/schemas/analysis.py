@@ -114,9 +114,11 @@ class ContextSchema(ResponseBody):
 
 
 class ContextsResponse(ResponseBody):
-    """Contexts."""
+    """Contexts; in a study of systems also their names and the categories of prompts."""
 
     contexts: list[ContextSchema]
+    systems: list[str]
+    categories: list[str]
 
 
 class LabelsResponse(ResponseBody):

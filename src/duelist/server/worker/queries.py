@@ -32,6 +32,10 @@ def _leaderboard(study: Study, arguments: Arguments) -> Any:
     return to_plain(study.leaderboard(**arguments))
 
 
+def _leaderboard_by_category(study: Study, arguments: Arguments) -> Any:
+    return to_plain(study.leaderboard_by_category(**arguments))
+
+
 def _can_stop(study: Study, arguments: Arguments) -> Any:
     found = study.can_stop(**arguments)
     return {**to_plain(found), "statement": str(found), "reason": found.statement}
@@ -87,6 +91,10 @@ def _history(study: Study, arguments: Arguments) -> Any:
 
 def _calibration(study: Study, arguments: Arguments) -> Any:
     return to_plain(study.calibration(**arguments))
+
+
+def _goodness_of_fit(study: Study, arguments: Arguments) -> Any:
+    return to_plain(study.goodness_of_fit(**arguments))
 
 
 def _regret(study: Study, arguments: Arguments) -> Any:
@@ -160,7 +168,12 @@ def _matches(arm: Any, search: str | None) -> bool:
 
 
 def _contexts(study: Study, arguments: Arguments) -> Any:
-    return {"contexts": [{"name": name, "prompt": study.context_payload(name)} for name in study.contexts()]}
+    arms = study.arms()
+    return {
+        "contexts": [{"name": name, "prompt": study.context_payload(name)} for name in study.contexts()],
+        "systems": study.systems(),
+        "categories": list(dict.fromkeys(arm.category for arm in arms if arm.category is not None)),
+    }
 
 
 def _gold(study: Study, arguments: Arguments) -> Any:
@@ -173,6 +186,7 @@ def _rater(study: Study, arguments: Arguments) -> Any:
 
 QUERIES: Final[dict[str, Query]] = {
     "leaderboard": _leaderboard,
+    "leaderboard-by-category": _leaderboard_by_category,
     "can-stop": _can_stop,
     "recommend": _recommend,
     "progress": _progress,
@@ -180,6 +194,7 @@ QUERIES: Final[dict[str, Query]] = {
     "win-chances": _win_chances,
     "history": _history,
     "calibration": _calibration,
+    "goodness-of-fit": _goodness_of_fit,
     "regret": _regret,
     "raters": _raters,
     "queue": _queue,

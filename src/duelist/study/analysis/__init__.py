@@ -6,12 +6,20 @@ share it.
 """
 
 from duelist.study.analysis.calibration import Bin, Calibration, calibration
+from duelist.study.analysis.fit.covariates import CovariateEffect
+from duelist.study.analysis.fit.goodness_of_fit import FitCheck, GoodnessOfFit, goodness_of_fit
 from duelist.study.analysis.fit.scoring import scorer_from_votes
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes, fit_with_misfit_test
 from duelist.study.analysis.fit.utilities import WithArmEffects
 from duelist.study.analysis.fit.votes import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable, as_vote_table
 from duelist.study.analysis.history import History, HistoryCache, history
-from duelist.study.analysis.leaderboard import Leaderboard, LeaderboardRow, leaderboard, leaderboard_from_fit
+from duelist.study.analysis.leaderboard import (
+    Leaderboard,
+    LeaderboardByCategory,
+    LeaderboardRow,
+    leaderboard,
+    leaderboard_from_fit,
+)
 from duelist.study.analysis.plots.figures import (
     draw_calibration,
     draw_history,
@@ -39,10 +47,14 @@ __all__ = [
     "NO_TIME",
     "Bin",
     "Calibration",
+    "CovariateEffect",
     "Estimate",
+    "FitCheck",
+    "GoodnessOfFit",
     "History",
     "HistoryCache",
     "Leaderboard",
+    "LeaderboardByCategory",
     "LeaderboardRow",
     "Progress",
     "RaterStatistics",
@@ -65,6 +77,7 @@ __all__ = [
     "fit_votes",
     "fit_with_misfit_test",
     "fleiss_kappa",
+    "goodness_of_fit",
     "history",
     "krippendorff_alpha",
     "leaderboard",

@@ -147,7 +147,7 @@ def _decided(fit: StudyFit, found: StudyRecommendation, goal: str) -> str:
         return (
             f"{named} are alike in their features, and there are no others"
             if found.identical
-            else f"{named} is the only arm"
+            else f"{named} is the only {fit.of}"
         )
     named += " are alike in their features and" if found.identical else " is"
     given = found.tolerance_given if found.tolerance else None
@@ -187,7 +187,7 @@ def ranking_decision(
         raise InvalidInput("There are no arms.", "Add some first.")
     top = len(order) - 1 if top is None else min(top, len(order) - 1)
     if top < 1:
-        return CanStop(True, "there is one arm", "rank")
+        return CanStop(True, f"there is one {fit.of}", "rank")
     # Each of the top arms against the next; the last of them against all others.
     ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
     behind = order[1:]
@@ -196,8 +196,8 @@ def ranking_decision(
     connected = _connected(fit, ahead, behind)
     open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
     to_within = f" to within {format_tolerance(within, (tolerance, unit))}" if within else ""
-    name = "the order of all arms" if top == len(order) - 1 else f"the order of the top {top}"
-    shared = "; arms with the same features share their places" if alike.any() else ""
+    name = f"the order of all {fit.of}s" if top == len(order) - 1 else f"the order of the top {top}"
+    shared = f"; {fit.of}s with the same features share their places" if alike.any() else ""
     if not open_pairs.any():
         return CanStop(True, f"{name} is settled{to_within} at error rate {delta:g}{shared}", "rank")
     if not fit.votes:
@@ -208,7 +208,7 @@ def ranking_decision(
     still = "1 comparison is open, between" if count == 1 else f"{count} comparisons are open, the first between"
     said = f"{name} may still change: {still} {one} and {other}"
     if (np.abs(compared[0][:-1]) <= 1e-6 * np.sqrt(compared[1][:-1])).all():
-        said = f"{name} may still change: all arms are level, the votes so far favour none of them"
+        said = f"{name} may still change: all {fit.of}s are level, the votes so far favour none of them"
     foreseen = forecast_votes(*compared, fit.votes, delta, within) if connected.all() else None
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = stopping_hint(fit, open_ones, foreseen, within)

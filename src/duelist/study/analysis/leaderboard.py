@@ -14,6 +14,7 @@ from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.model.posterior import Posterior
+from duelist.study.analysis.fit.covariates import CovariateEffect, effects_of
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import VoteTable
@@ -72,6 +73,8 @@ class Leaderboard(TabularResult):
     """What is ranked: "arm" or "system". Intervals of systems count raters and prompts as clusters of votes."""
     category: str | None = None
     """The category of the prompts that the votes are on; None for all."""
+    covariates: tuple[CovariateEffect, ...] = ()
+    """What swayed raters beside utility, and is excluded from it."""
 
     def _table(self) -> TableContent:
         grouped = self.note is not None
@@ -102,10 +105,46 @@ class Leaderboard(TabularResult):
             for each in self.standings
         ]
         more = [*(["both bad"] if bad else []), *(["group"] if grouped else [])]
-        return TableContent([*headers, *more], rows, [] if self.note is None else [self.note])
+        notes = [] if self.note is None else [self.note]
+        if self.covariates:
+            notes.append(f"utilities exclude the log-odds added by {', '.join(map(str, self.covariates))}")
+        return TableContent([*headers, *more], rows, notes)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         return columns_of(self.standings, [field.name for field in fields(LeaderboardRow)])
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderboardByCategory(TabularResult):
+    """The leaderboard of systems on all prompts, and on the prompts of each category."""
+
+    overall: Leaderboard
+    categories: tuple[Leaderboard, ...]
+
+    __str__ = TabularResult.__str__
+
+    def _table(self) -> TableContent:
+        boards = [{row.arm: row for row in board.standings} for board in self.categories]
+        names = [str(board.category) for board in self.categories]
+        rows = [
+            [row.arm, *(_rank_and_utility(found.get(row.arm)) for found in ({row.arm: row}, *boards))]
+            for row in self.overall.standings
+        ]
+        counts = [f"{board.votes:,} on {name}" for board, name in zip(self.categories, names, strict=True)]
+        return TableContent(
+            [self.overall.of, "all prompts", *names],
+            rows,
+            [f"range of ranks, and utility relative to the mean; votes: {', '.join(counts)}"],
+        )
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        rows = [(board.category, row) for board in (self.overall, *self.categories) for row in board.standings]
+        values = columns_of([row for _, row in rows], [field.name for field in fields(LeaderboardRow)])
+        return {"category": [category for category, _ in rows], **values}
+
+
+def _rank_and_utility(row: LeaderboardRow | None) -> str:
+    return "-" if row is None or not row.votes else f"{row.ranks} ({row.utility:+.2f})"
 
 
 def leaderboard(
@@ -183,7 +222,8 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
     warn_if_apart(fit)
     tie = posterior.tie
     share = None if tie is None else float(np.exp(tie) / (2.0 + np.exp(tie)))
-    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names), fit.of)
+    found = effects_of(fit.whole, () if fit.log.covariates is None else fit.log.covariates.names, level)
+    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names), fit.of, covariates=found)
 
 
 def warn_if_apart(fit: StudyFit) -> None:

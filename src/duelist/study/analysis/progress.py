@@ -49,6 +49,8 @@ class Progress(TabularResult):
     """Other arms that tie with the leader by the votes so far; if there are any, no arm leads."""
     identical: int = 0
     """Other arms with the leader's features, which no vote can tell apart; they lead together and count as one."""
+    of: str = "arm"
+    """What is compared: "arm" or "system"."""
 
     @property
     def done(self) -> bool:
@@ -61,7 +63,7 @@ class Progress(TabularResult):
         leads = f"{self._leaders()} {verbs} best with probability {format_percent(self.chance_best)}{label}"
         if self.tied:
             arms = (
-                "all arms"
+                f"all {self.of}s"
                 if self.tied + self.identical + 1 == self.arms
                 else f"{self.leader} and {self.tied} other{'s' * (self.tied > 1)}"
             )
@@ -79,10 +81,12 @@ class Progress(TabularResult):
         if self.done and not others:
             return "there are no others (done)"
         if self.done and self.tied:  # that takes a tolerance
-            return f"no arm is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
+            return (
+                f"no {self.of} is better than {self.leader} by more than the tolerance after {self.votes} votes (done)"
+            )
         rule = "" if self.tied else f"; {ANY_LOOK}"
         decision = "done" if self.done else f"undecided at error rate {self.delta:g}{rule}"
-        counted = f"{self.not_ruled_out} of {self.arms} arms"
+        counted = f"{self.not_ruled_out} of {self.arms} {self.of}s"
         if self.identical:
             counted = f"{self.not_ruled_out - 1} of {others} other{'s' * (others > 1)}"
         return f"{counted} not ruled out after {self.votes} votes ({decision})"
@@ -137,6 +141,7 @@ def progress_from_fit(
         votes_expected=found.votes_expected,
         tied=len(found.tied),
         identical=len(found.identical),
+        of=fit.of,
     )
 
 
@@ -174,6 +179,7 @@ def recommendation_from_fit(
         votes_expected=foreseen,
         tied=tuple(names[k] for k in tied_with_best(leader, gap, variance)),
         tolerance_given=(float(tolerance), unit),
+        of=fit.of,
     )
     if found.decided:
         return found

@@ -16,7 +16,8 @@ retired     True ranks retired arms, too; otherwise their votes inform the fit, 
 labels      True names each arm by its id and the beginning of its text: 17 “Fast as light”
 
 Intervals, ranks, probabilities of being best and stopping decisions count the votes of one rater, and those of systems on
-one prompt, as dependent; `clusters=False` takes all votes for independent.
+one prompt, as dependent; `clusters=False` takes all votes for independent. `covariates=["side", "length"]` excludes what
+these add from utilities, and the leaderboard reports it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -34,20 +35,21 @@ from typing import Any, Final, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arrays import check_choice
 from duelist.core.errors import InvalidInput
-from duelist.core.seeds import draw_seed
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
 from duelist.study import analysis
-from duelist.study.analysis.fit.vote_log import VoteLog
+from duelist.study.analysis.fit.covariates import Covariates, ShownPair, expand_names, measured
+from duelist.study.analysis.fit.selection import Selection, SelectionOptions, left_out, select, split
+from duelist.study.analysis.fit.study_fit import chance_if_explained
+from duelist.study.analysis.fit.vote_log import CHUNK, VoteLog
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import scorer_for_file
-from duelist.study.items.labels import label_of
 from duelist.study.options import (
     CalibrationOptions,
     ChanceOptions,
     EstimateOptions,
+    GoodnessOptions,
     HistoryOptions,
     LeaderboardOptions,
     RaterOptions,
@@ -63,33 +65,6 @@ __all__ = ["StudyAnalysis", "StudyRecommendation"]
 
 FITS_KEPT: Final = 8
 """Fits that are cached as starting points."""
-
-
-class SelectionOptions(NamedTuple):
-    """The selection options of an analysis; see the module."""
-
-    context: str | None = None
-    criterion: str | None = None
-    without: frozenset[str] = frozenset()
-    everyone: bool = False
-    retired: bool = False
-    category: str | None = None
-    by: str | None = None
-    labels: bool = False
-
-
-class Selection(NamedTuple):
-    """The selected votes, arms and features."""
-
-    log: analysis.VoteTable
-    arms: list[str]
-    features: NDArray[np.float64] | analysis.WithArmEffects | None
-    among: list[str] | None
-    contexts: list[str | None]
-    excluded: frozenset[str]
-    stamp: tuple[int, ...]
-    of: str = "arm"
-    """What is compared: "arm" or "system"."""
 
 
 class CachedFit(NamedTuple):
@@ -128,6 +103,20 @@ class StudyAnalysis(ABC):
         scope, own = split(context, options)
         fit = self._fit(scope, own)
         return replace(analysis.leaderboard_from_fit(fit, top=top, **own), category=scope.category)
+
+    @lists(LeaderboardOptions)
+    def leaderboard_by_category(self, **options: Unpack[LeaderboardOptions]) -> analysis.LeaderboardByCategory:
+        """Return the leaderboard of systems on all prompts, and on those of each category."""
+        check_options("leaderboard_by_category", LeaderboardOptions, options)
+        names = dict.fromkeys(arm.category for arm in self.arms() if arm.category is not None and not arm.retired)
+        if not names:
+            raise InvalidInput(
+                "The prompts of this study have no categories.",
+                "Give them with add_arms(..., categories=...), or in a column of the file.",
+            )
+        whole = options | LeaderboardOptions(category=None)
+        boards = tuple(self.leaderboard(**(whole | LeaderboardOptions(category=name))) for name in names)
+        return analysis.LeaderboardByCategory(self.leaderboard(**whole), boards)
 
     @lists(StoppingOptions)
     def recommend(
@@ -218,12 +207,33 @@ class StudyAnalysis(ABC):
         check_options("raters", RaterOptions, options)
         scope, own = split(context, options)
         seen = self._select(scope._replace(everyone=True, without=frozenset()))
-        excluded = _left_out(scope, seen)
+        excluded = left_out(scope, seen)
         cross_fits = self._cache.cross_fits(scope)
         own |= {"excluded": excluded, "cross_fits": cross_fits}
         found = analysis.rater_statistics(seen.log, seen.arms, seen.features, **own)
         self._cache.keep_cross_fits(scope, cross_fits)
         return found
+
+    @lists(GoodnessOptions)
+    def goodness_of_fit(self, context: str | None = None, **options: Unpack[GoodnessOptions]) -> analysis.GoodnessOfFit:
+        """Return how well the model describes the votes, with one sentence of advice; see `analysis.goodness_of_fit`."""
+        check_options("goodness_of_fit", GoodnessOptions, options)
+        scope, own = split(context, options)
+        seen = self._select(scope)
+        error = analysis.calibration(seen.log, seen.arms, seen.features).error
+        found = self._fit(scope, {**own, "clusters": False})
+        plain = seen.features is not None and not isinstance(seen.features, analysis.WithArmEffects)
+        with self._cache.lock:
+            arms = self._cache.log.arms_of(found.log.duel)[:, 0].tolist()
+            names = [self._cache.log.arms.arm(number).category for number in arms]
+        number = {name: k for k, name in enumerate(dict.fromkeys(names)) if name is not None}
+        categories = np.array([-1 if name is None else number[name] for name in names], np.int64)
+        return analysis.goodness_of_fit(
+            found,
+            categories=categories if len(number) > 1 else None,
+            features_p=chance_if_explained(seen.log.on_arms, seen.features, 0) if plain else None,
+            calibration_error=error,
+        )
 
     @lists(EstimateOptions)
     def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate:
@@ -261,7 +271,7 @@ class StudyAnalysis(ABC):
             kept.log.follow(lambda: self._storage.viewing(self._id))
             if scope.criterion is None and self.settings.main_criterion in kept.log.criteria():
                 scope = scope._replace(criterion=self.settings.main_criterion)
-            return _look(kept.log, scope, self.settings.arm_effects)
+            return select(kept.log, scope, self.settings.arm_effects)
 
     def _fit(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
@@ -272,18 +282,39 @@ class StudyAnalysis(ABC):
 
     def _fit_by_id(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         seen = self._select(scope)
+        covariates = expand_names(options.pop("covariates", ()))
         given: dict[str, Any] = {name: options.pop(name) for name in ("ridge", "clusters") if name in options}
-        key = (scope, repr(given), repr(options.get("seed")))
+        key = (scope, repr(given), covariates, repr(options.get("seed")))
         before = self._cache.fit(key)
         if before is not None and before.stamp == seen.stamp:
             return before.fit
         if "seed" in options:
             given["seed"] = options["seed"]
         start = None if before is None else before.fit.whole
+        if covariates:
+            seen = seen._replace(log=replace(seen.log, covariates=self._measured(covariates, seen.log.duel)))
         given |= {"among": seen.among, "start": start, "of": seen.of}
         fit = analysis.fit_with_misfit_test(seen.log, seen.arms, seen.features, **given)
         self._cache.keep(key, CachedFit(seen.stamp, fit))
         return fit
+
+    def _measured(self, names: Sequence[str], duels: NDArray[Any]) -> Covariates:
+        """Return covariates of votes on these duels, from their own texts, or those of their arms."""
+        shown, of_vote = np.unique(duels, return_inverse=True)
+        with self._cache.lock:
+            known = self._cache.log
+            pairs = [ShownPair(*map(known.arms.payload, arms)) for arms in known.arms_of(shown).tolist()]
+        place = {duel: k for k, duel in enumerate(shown.tolist())}
+        for start in range(0, int(shown[-1]) if len(shown) else 0, CHUNK):
+            with self._storage.viewing(self._id) as tx:
+                rows = tx.details_between(start, start + CHUNK)
+            for row in rows:
+                k = place.get(row.duel)
+                if k is not None:
+                    one, other, _ = pairs[k]
+                    extra = row.body.get("extra", {})
+                    pairs[k] = ShownPair(row.body.get("first", one), row.body.get("second", other), extra)
+        return measured(names, len(duels), pairs, of_vote)
 
 
 class AnalysisCache:
@@ -325,144 +356,3 @@ class AnalysisCache:
             self._fits.move_to_end(key)
             while len(self._fits) > FITS_KEPT:
                 self._fits.popitem(last=False)
-
-
-def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:
-    """Return the selection, and the arguments of the analysis itself."""
-    without: Collection[str] | str = options.get("without", ())
-    scope = SelectionOptions(
-        context,
-        options.get("criterion"),
-        frozenset([without] if isinstance(without, str) else without),
-        bool(options.get("everyone", False)),
-        bool(options.get("retired", False)),
-        options.get("category"),
-        None if options.get("by") is None else check_choice("by", options["by"], ("system", "item")),
-        bool(options.get("labels", False)),
-    )
-    own = {name: value for name, value in options.items() if name not in SelectionOptions._fields}
-    if "random_state" in own:
-        own["seed"] = draw_seed(own.pop("random_state"))
-    return scope, own
-
-
-def _left_out(scope: SelectionOptions, seen: Selection) -> frozenset[str]:
-    unknown = next((name for name in scope.without if name not in seen.log.raters), None)
-    if unknown is not None:
-        raise InvalidInput(f"without has {unknown!r}, a rater without votes here.", "Remove the name.")
-    return scope.without | (frozenset() if scope.everyone else seen.excluded)
-
-
-def _look(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Selection:
-    """Select from the whole log."""
-    every = [known.arms.arm(number) for number in range(len(known.arms))]
-    chosen = [arm for arm in every if scope.context in (None, arm.context) and scope.category in (None, arm.category)]
-    if scope.context is not None and not chosen:
-        raise InvalidInput(
-            f"context is {scope.context!r}, which has no arms.", f"{_which_contexts(every)}.", field="context"
-        )
-    if scope.category is not None and not chosen:
-        categories = ", ".join(dict.fromkeys(repr(arm.category) for arm in every if arm.category)) or "none"
-        raise InvalidInput(
-            f"category is {scope.category!r}, which has no prompts.", f"There are: {categories}.", field="category"
-        )
-    if scope.by == "system" and not known.arms.has_systems:
-        raise InvalidInput("by is 'system', and the items of this study have no systems.", "Leave it out.", field="by")
-    log, criterion = known.standing()
-    seen = Selection(
-        log=log,
-        arms=[arm.id for arm in chosen],
-        features=_features(known, [arm.number for arm in chosen], arm_effects),
-        among=None if scope.retired or not any(arm.retired for arm in chosen) else _ids_of_active(chosen),
-        contexts=[arm.context for arm in chosen],
-        excluded=known.excluded,
-        stamp=known.stamp,
-    )
-    if seen.among == []:
-        raise InvalidInput(
-            f"context is {scope.context!r}, which has no active arms.", "Add or activate some.", field="context"
-        )
-    wanted = _on(known, scope.criterion, criterion)
-    excluded = _left_out(scope, seen)
-    if excluded:
-        counts = np.array([*(name not in excluded for name in log.raters), True])
-        wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]
-    if len(chosen) < len(every):
-        place = np.full(len(every), -1)
-        place[[arm.number for arm in chosen]] = np.arange(len(chosen))
-        first, second = place[log.first], place[log.second]
-        inside = (first >= 0) & (second >= 0)
-        wanted = inside if wanted is None else wanted & inside
-        columns = {**vars(log), "n_arms": len(chosen), "first": first, "second": second}
-        log = analysis.VoteTable(**columns)
-    seen = seen._replace(log=log if wanted is None else log.of(wanted))
-    if scope.by != "item" and known.arms.has_systems:
-        return _by_system(seen, chosen)
-    return _with_labels(seen, chosen) if scope.labels else seen
-
-
-def _with_labels(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with labels of arms instead of their ids."""
-    label = {arm.id: label_of(arm) for arm in arms}
-    among = None if seen.among is None else [label[arm] for arm in seen.among]
-    return seen._replace(arms=list(label.values()), among=among)
-
-
-def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
-    """Return the selection with systems instead of their answers to prompts."""
-    names = list(dict.fromkeys(arm.system for arm in arms if arm.system is not None))
-    position = {name: k for k, name in enumerate(names)}
-    of = np.array([position[arm.system] for arm in arms if arm.system is not None], np.int64)
-    columns = {
-        **vars(seen.log),
-        "n_arms": len(names),
-        "first": of[seen.log.first],
-        "second": of[seen.log.second],
-    }
-    active = set(names) if seen.among is None else {arm.system for arm in arms if not arm.retired}
-    return seen._replace(
-        log=analysis.VoteTable(**columns),
-        arms=names,
-        features=None,
-        among=None if len(active) == len(names) else [name for name in names if name in active],
-        contexts=[None] * len(names),
-        of="system",
-    )
-
-
-def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
-    """Return which votes are on this criterion; None for all of them."""
-    if criterion is None:
-        return None if not len(known.criteria()) else of_votes == 0
-    number = known.criterion_number(criterion)
-    if number is None and len(of_votes):
-        there = ", ".join(map(repr, known.criteria())) or "none"
-        raise InvalidInput(
-            f"criterion is {criterion!r}, which no vote is on.", f"There are: {there}.", field="criterion"
-        )
-    return (of_votes == 0) | (of_votes == number)
-
-
-def _features(
-    known: VoteLog, numbers: Sequence[int], arm_effects: bool
-) -> NDArray[np.float64] | analysis.WithArmEffects | None:
-    """Return the newest features of arms; None if there are none, or they are one-hot, for which there is a faster
-    way.
-    """
-    if not numbers or not known.arms.dim:
-        return None
-    features = np.asarray(known.arms.matrix(np.array(numbers)), np.float64)
-    ones = features == 1.0
-    own = (ones.sum(axis=1) == 1).all() and (ones.sum(axis=0) <= 1).all() and np.count_nonzero(features) == len(numbers)
-    if own:
-        return None
-    return analysis.WithArmEffects(features) if arm_effects else features
-
-
-def _ids_of_active(arms: Sequence[Arm]) -> list[str]:
-    return [arm.id for arm in arms if not arm.retired]
-
-
-def _which_contexts(arms: Sequence[Arm]) -> str:
-    names = list(dict.fromkeys(arm.context for arm in arms if arm.context is not None))
-    return f"There are: {', '.join(map(repr, names[:10]))}" if names else "The arms of this study have no contexts"

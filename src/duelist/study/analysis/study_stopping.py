@@ -9,9 +9,10 @@ from duelist.core.errors import InvalidInput
 from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
 from duelist.study.administration.tokens import list_tokens
+from duelist.study.analysis.fit.selection import SelectionOptions, split
 from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
 from duelist.study.analysis.raters.supply import RaterSupply
-from duelist.study.analysis.study_analysis import SelectionOptions, StudyAnalysis, split
+from duelist.study.analysis.study_analysis import StudyAnalysis
 from duelist.study.options import FitOptions, check_options, lists
 
 

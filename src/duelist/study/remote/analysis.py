@@ -19,6 +19,7 @@ from duelist.study.options import (
     ChanceOptions,
     EstimateOptions,
     FitOptions,
+    GoodnessOptions,
     HistoryOptions,
     LeaderboardOptions,
     RaterOptions,
@@ -40,6 +41,10 @@ class RemoteAnalysis(RemoteBase, StudyPlots):
     ) -> analysis.Leaderboard:
         return self._read(analysis.Leaderboard, "/leaderboard", context=context, top=top, **options)
 
+    @lists(LeaderboardOptions)
+    def leaderboard_by_category(self, **options: Unpack[LeaderboardOptions]) -> analysis.LeaderboardByCategory:
+        return self._read(analysis.LeaderboardByCategory, "/leaderboard-by-category", **options)
+
     @lists(StoppingOptions)
     def recommend(
         self, context: str | None = None, delta: float = 0.05, **options: Unpack[StoppingOptions]
@@ -58,6 +63,7 @@ class RemoteAnalysis(RemoteBase, StudyPlots):
             advice=found["advice"],
             tied=tuple(found["tied"]),
             tolerance_given=given and (given[0], given[1]),
+            of=found["of"],
         )
 
     @lists(StoppingOptions)
@@ -113,6 +119,10 @@ class RemoteAnalysis(RemoteBase, StudyPlots):
     @lists(RaterOptions)
     def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
         return self._read(analysis.Raters, "/raters", context=context, **options)
+
+    @lists(GoodnessOptions)
+    def goodness_of_fit(self, context: str | None = None, **options: Unpack[GoodnessOptions]) -> analysis.GoodnessOfFit:
+        return self._read(analysis.GoodnessOfFit, "/goodness-of-fit", context=context, **options)
 
     @lists(EstimateOptions)
     def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate:

@@ -116,10 +116,11 @@ class StudyFit:
     def _apart(self) -> str | None:
         if self.n_groups < 2:
             return None
-        groups = f"the arms fall into {self.n_groups} groups that no vote connects"
+        groups = f"the {self.of}s fall into {self.n_groups} groups that no vote connects"
         if self.whole.features is not None:
-            return f"{groups}: only their features compare arms of different groups"
-        return f"{groups}: ranks are valid within a group only; analyse one context at a time"
+            return f"{groups}: only their features compare {self.of}s of different groups"
+        advice = "ask about pairs of different groups" if self.of == "system" else "analyse one context at a time"
+        return f"{groups}: ranks are valid within a group only; {advice}"
 
 
 def fit_votes(
@@ -136,11 +137,11 @@ def fit_votes(
 ) -> StudyFit:
     """Fit a vote table; see `fit_utilities`.
 
-    The covariance counts votes of one rater, and those on systems on one prompt, as dependent
+    The covariance counts votes of one rater, and those on one prompt of arms that answer several, as dependent
     (`duelist.model.clusters`); `clusters=False` takes all votes for independent.
     """
     log = as_vote_table(votes, arms).on_arms
-    single = vote_counts(log, ("rater", "prompt") if of == "system" else ("rater",))
+    single = vote_counts(log, cluster_kinds(log))
     pairs = single.pooled()
     posterior = fit_utilities(pairs, features, ridge, seed, start)
     if clusters:
@@ -149,6 +150,13 @@ def fit_votes(
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
     found = np.asarray(group, np.int64)
     return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of=of)
+
+
+def cluster_kinds(log: VoteTable) -> tuple[str, ...]:
+    """Return the kinds of clusters of votes: raters, and prompts if an arm or system was compared on several."""
+    of, arms = log.context.astype(np.int64) * log.n_arms, (log.first, log.second)
+    on_prompts = np.unique(np.concatenate([of + arm for arm in arms]))
+    return ("rater", "prompt") if len(on_prompts) > len(np.unique(np.concatenate(arms))) else ("rater",)
 
 
 def fit_with_misfit_test(
@@ -161,7 +169,7 @@ def fit_with_misfit_test(
     **options: Any,
 ) -> StudyFit:
     """Fit a vote table; add arm effects, and a `misfit_note`, if features do not explain the votes."""
-    chance = _chance_if_explained(votes.on_arms, features, seed)
+    chance = chance_if_explained(votes.on_arms, features, seed)
     odd = chance < MISFIT_LEVEL
     shown = WithArmEffects(np.asarray(features, np.float64)) if odd else features
     fit = fit_votes(votes, arms, shown, seed=seed, start=start, **options)
@@ -169,7 +177,7 @@ def fit_with_misfit_test(
     return replace(fit, misfit_note=said) if odd else fit
 
 
-def _chance_if_explained(log: VoteTable, features: Features, seed: int) -> float:
+def chance_if_explained(log: VoteTable, features: Features, seed: int) -> float:
     """Return the p-value of the misfit test (`duelist.model.misfit`) on decided votes; 1 if unknown."""
     if features is None or isinstance(features, WithArmEffects) or not 2 < log.n_arms <= MAX_TESTED_ARMS:
         return 1.0

@@ -11,6 +11,7 @@ should not depend on the policy that asked. If votes follow another link, utilit
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ def fit_utilities(
     """
     utility, answer = arm_utility(features, votes.n_items, _check_ridge(ridge)), PAIR_WITH_TIES
     if not votes.by_outcome[2:].any():
-        votes, answer = Votes(votes.n_items, votes.items, votes.counts[:, :2], None, votes.clusters), PAIR
+        votes, answer = replace(votes, counts=votes.counts[:, :2]), PAIR
     return fit(votes, utility, answer, start=start, precision=precision, seed=seed)
 
 

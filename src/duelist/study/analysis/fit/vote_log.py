@@ -211,11 +211,17 @@ class VoteLog:
                 columns = {name: column[stand] for name, column in columns.items()}
             criterion = columns.pop("criterion")
             names = tuple(name for name in self._raters if name is not None)
-            self._standing = key, VoteTable(n_arms=len(self.arms), raters=names, **columns), criterion
+            table = VoteTable(n_arms=len(self.arms), raters=names, covariates=None, **columns)
+            self._standing = key, table, criterion
         log = self._standing[1]
         return (
             log if log.n_arms == len(self.arms) else VoteTable(**{**vars(log), "n_arms": len(self.arms)})
         ), self._standing[2]
+
+    def arms_of(self, duels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers of the two arms of each duel, (duels, 2), in the order shown."""
+        rows = np.stack([self._duels[name][duels - 1] for name in ("first_row", "second_row")], axis=1)
+        return self.arms.numbers_at(rows)
 
     def criterion_number(self, criterion: str | None) -> int | None:
         """Return the number of a criterion; None if no vote is on it."""

@@ -21,6 +21,7 @@ from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.model.answers import PAIR_WITH_TIES
 from duelist.model.votes import Votes, vote_rows
+from duelist.study.analysis.fit.covariates import Covariates
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Vote
 
 Bools = NDArray[np.bool_]
@@ -69,13 +70,16 @@ class VoteTable:
     """Position in `KINDS`."""
     expected: Column
     """The known outcome of a gold duel, as a position in `OUTCOMES`; -1 if there is none."""
+    covariates: Covariates | None = None
+    """What may have swayed the raters (`duelist.study.analysis.fit.covariates`)."""
 
     def __len__(self) -> int:
         return len(self.first)
 
     def of(self, chosen: Column | slice) -> VoteTable:
         """Return some of the votes, by a mask, positions, or a slice."""
-        return replace(self, **{name: getattr(self, name)[chosen] for name in COLUMNS})
+        columns = {name: getattr(self, name)[chosen] for name in COLUMNS}
+        return replace(self, **columns, covariates=self.covariates and self.covariates.of(chosen))
 
     @property
     def decided(self) -> Bools:
@@ -94,7 +98,9 @@ class VoteTable:
         return self if normal.all() else self.of(normal)
 
 
-COLUMNS: Final = tuple(field.name for field in fields(VoteTable) if field.name not in ("n_arms", "raters"))
+COLUMNS: Final = tuple(
+    field.name for field in fields(VoteTable) if field.name not in ("n_arms", "raters", "covariates")
+)
 
 
 def as_vote_table(votes: Sequence[Vote] | VoteTable, arms: Sequence[str]) -> VoteTable:
@@ -147,7 +153,11 @@ def vote_counts(log: VoteTable, clusters: Sequence[str] = ("rater",), weights: F
     mass = None if weights is None else weights[chosen]
     columns = {"rater": log.rater, "prompt": log.context}
     found = {kind: columns[kind][chosen].astype(np.int64) for kind in clusters}
-    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), None, found)
+    covariates = None
+    if log.covariates is not None:  # rows have the lower of two items first
+        sign = np.where(items[:, 0] > items[:, 1], -1.0, 1.0)[:, None]
+        covariates = sign * log.covariates.values[chosen]
+    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), covariates, found)
 
 
 def wins(votes: Votes) -> Floats:

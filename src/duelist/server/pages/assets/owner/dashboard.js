@@ -23,14 +23,17 @@ const app = {
   isServerAdmin: false,
   choices: null,
   filters: {},
+  systems: [],
+  categories: [],
   refreshStudy,
   query,
 };
 
-/** The query string for the filters of the dashboard and additional parameters. */
+/** The query string for the filters of the dashboard and additional parameters; lists repeat their name. */
 function query(parameters = {}) {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries({ ...app.filters, ...parameters })) if (value) search.set(name, value);
+  for (const [name, value] of Object.entries({ ...app.filters, ...parameters }))
+    for (const each of [value].flat()) if (each) search.append(name, each);
   const text = search.toString();
   return text ? `?${text}` : "";
 }
@@ -127,9 +130,8 @@ async function refreshStudy() {
   return app.study;
 }
 
-/** Choose the context, the criterion, and whether excluded votes count. */
-async function showFilters() {
-  const { contexts } = app.study.arms ? await get(`${app.base}/contexts`) : { contexts: [] };
+/** Choose prompt or context, category, what is ranked, criterion, and whether excluded votes count. */
+function showFilters({ contexts, systems, categories }) {
   const { criteria } = app.study.settings;
   const set = (name, value) => {
     app.filters[name] = value;
@@ -152,9 +154,16 @@ async function showFilters() {
   });
   replace(
     find("#filters"),
+    systems.length > 0 &&
+      select("Compare", "by", [
+        ["", "Systems"],
+        ["item", "Single answers"],
+      ]),
+    categories.length > 1 &&
+      select("Category", "category", [["", "All categories"], ...categories.map((each) => [each, each])]),
     contexts.length > 1 &&
-      select("Context", "context", [
-        ["", "All contexts"],
+      select(systems.length ? "Prompt" : "Context", "context", [
+        ["", systems.length ? "All prompts" : "All contexts"],
         ...contexts.slice(0, 2000).map((each) => [each.name, each.name]),
       ]),
     criteria.length > 1 &&
@@ -184,7 +193,10 @@ try {
     if (!document.hidden) scheduleRefresh();
   });
   await loadNames();
-  await Promise.all([showFilters(), showTab()]);
+  const contexts = app.study.arms ? await get(`${app.base}/contexts`) : { contexts: [], systems: [], categories: [] };
+  Object.assign(app, { systems: contexts.systems, categories: contexts.categories });
+  showFilters(contexts);
+  await showTab();
 } catch (error) {
   replace(
     find("#notice"),

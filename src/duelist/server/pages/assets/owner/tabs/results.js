@@ -15,6 +15,7 @@ const MORE_ROWS = 100;
 const OVERVIEW_FROM = 30; // a chart of all items is shown above longer tables
 
 export function panelGrid(panels) {
+  panels = panels.filter(Boolean);
   const node = el(
     "div",
     { class: "grid" },
@@ -31,6 +32,17 @@ export function panelGrid(panels) {
 
 export function resultsTab(app) {
   let rows = FIRST_ROWS;
+  const covariates = () => (controls.value ? { covariates: controls.value.split(" ") } : {});
+  const controls = el(
+    "select",
+    { onchange: () => grid.refresh() },
+    [
+      ["", "nothing"],
+      ["side", "side"],
+      ["side length", "side and length"],
+      ["side length markdown", "side, length and Markdown"],
+    ].map(([value, text]) => el("option", { value }, text)),
+  );
   const showRows = (count, data) => {
     rows = count;
     ranking.body.replaceChildren(leaderboard(data));
@@ -42,6 +54,7 @@ export function resultsTab(app) {
       "div",
       null,
       data.note && note("warn", data.note),
+      data.covariates.length > 0 && covariateEffects(data.covariates),
       data.standings.length > OVERVIEW_FROM && intervalOverview(data.standings),
       standingsTable(shown, data, utilityRange(data.standings)),
       hidden > 0 &&
@@ -57,33 +70,74 @@ export function resultsTab(app) {
   const ranking = new LivePanel({
     title: "Leaderboard",
     wide: true,
-    path: () => `${app.base}/leaderboard${app.query()}`,
+    path: () => `${app.base}/leaderboard${app.query(covariates())}`,
     draw: leaderboard,
     description:
-      "Items from best to worst. Utility is relative to the average item: a lead of 1 means winning 73% of the votes that are not ties. Intervals hold with 95% probability, and possible ranks are those that the votes do not rule out. " +
+      "From best to worst. Utility is relative to the average: a lead of 1 means winning 73% of the votes that are not ties. Intervals hold with 95% probability, and possible ranks are those that the votes do not rule out. " +
       "Gold pairs, repeated pairs, skipped or undone votes, and excluded votes do not count.",
   });
-  return panelGrid([
+  ranking.node.insertBefore(el("label", { class: "inline" }, "Exclude the influence of ", controls), ranking.body);
+  const grid = panelGrid([
     new LivePanel({
       title: "Can I stop?",
       wide: true,
       description:
         "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote.",
-      path: () => `${app.base}/can-stop${app.query({ labels: true })}`,
+      path: () => `${app.base}/can-stop${app.query({ labels: true, ...covariates() })}`,
       draw: (data) => stoppingDecision(data, app),
       dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
       notEnoughData: "Add items in the Items tab to start.",
     }),
     ranking,
+    app.categories.length > 1 && byCategory(app, covariates),
     new LivePanel({
       title: "Probability of being the best, over time",
       wide: true,
-      description: "How the probability of the leading items changed with the number of votes.",
+      description: "How the probability of the leaders changed with the number of votes.",
       path: () => `${app.base}/history${app.query({ top: 8 })}`,
       draw: probabilityLines,
     }),
   ]);
+  return grid;
 }
+
+const COVARIATES = { side: "being shown first", length: "a longer text", headers: "more headers", lists: "more lists", bold: "more bold text" };
+
+function covariateEffects(effects) {
+  const said = effects.map(({ name, coefficient, low, high }) => {
+    const unit = name === "side" ? "" : " per standard deviation";
+    return `${COVARIATES[name] ?? name} ${signed(coefficient)}${unit} (${signed(low)} to ${signed(high)})`;
+  });
+  return el("p", null, `Added to the log-odds of winning, and excluded from utilities: ${said.join("; ")}.`);
+}
+
+function byCategory(app, covariates) {
+  const cell = (row) => (row?.votes ? `${ranks(row)} (${signed(row.utility)})` : "–");
+  const draw = ({ overall, categories }) => {
+    const boards = categories.map((board) => new Map(board.standings.map((row) => [row.arm, row])));
+    const line = (row) =>
+      el(
+        "tr",
+        null,
+        el("th", { scope: "row" }, truncated(row.arm, { tabindex: 0 })),
+        [row, ...boards.map((board) => board.get(row.arm))].map((each) => el("td", { class: "number" }, cell(each))),
+      );
+    const heads = categories.map((board) => `${board.category} (${board.votes.toLocaleString("en")} votes)`);
+    return scrollable(
+      "By category",
+      el("table", null, headerRow(["system", "all prompts", ...heads], (k) => k > 0), el("tbody", null, overall.standings.map(line))),
+    );
+  };
+  return new LivePanel({
+    title: "By category",
+    wide: true,
+    description: "Possible ranks and utility of each system on all prompts, and on the prompts of each category.",
+    path: () => `${app.base}/leaderboard-by-category${app.query({ category: "", context: "", by: "", ...covariates() })}`,
+    draw,
+  });
+}
+
+const ranks = (row) => (row.best_rank === row.worst_rank ? `${row.best_rank}` : `${row.best_rank}–${row.worst_rank}`);
 
 function stoppingDecision(data, app) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
@@ -103,7 +157,7 @@ function stoppingDecision(data, app) {
       "dl",
       { class: "facts" },
       fact("entries in the vote log", app.study.votes.toLocaleString("en")),
-      fact("items", app.study.arms.toLocaleString("en")),
+      fact(app.systems.length ? "answers" : "items", app.study.arms.toLocaleString("en")),
       fact("pending pairs", app.study.pending ?? "–"),
       fact("goal", goalLabel(data.goal)),
     ),
@@ -121,7 +175,7 @@ function standingsTable(shown, data, range) {
   const hasGroups = new Set(data.standings.map((each) => each.group)).size > 1;
   const headers = [
     "rank",
-    "item",
+    data.of === "system" ? "system" : "item",
     "utility",
     "interval",
     "possible ranks",
@@ -147,7 +201,7 @@ function standingsTable(shown, data, range) {
           "div",
           null,
           rankMark(each, data.n_arms),
-          each.best_rank === each.worst_rank ? each.best_rank : `${each.best_rank}–${each.worst_rank}`,
+          ranks(each),
         ),
       ),
       el("td", { class: "bar" }, el("div", null, probabilityMark(each.chance_best), percent(each.chance_best))),
@@ -160,7 +214,7 @@ function standingsTable(shown, data, range) {
     el(
       "table",
       { class: "board" },
-      el("caption", null, `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} items`),
+      el("caption", null, `${data.votes.toLocaleString("en")} votes on ${data.n_arms.toLocaleString("en")} ${data.of === "system" ? "systems" : "items"}`),
       headerRow(headers, (k) => k > 5),
       el("tbody", null, shown.map(row)),
     ),
@@ -194,6 +248,13 @@ export function diagnosticsTab(app) {
       draw: (data) => el("div", null, calibrationPlot(data), data.votes > 0 && el("p", null, calibrationError(data))),
     }),
     new LivePanel({
+      title: "Goodness of fit",
+      path: () => `${app.base}/goodness-of-fit${app.query()}`,
+      description:
+        "Does the model describe the votes? Each line is a test of what it leaves out. A deviation is in log-odds, for ties in shares; a p-value below 1% is a misfit.",
+      draw: fitChecks,
+    }),
+    new LivePanel({
       title: "Value of the pair selection",
       path: () => `${app.base}/regret${app.query()}`,
       description:
@@ -203,6 +264,20 @@ export function diagnosticsTab(app) {
       draw: (data) => el("div", null, regretBars(data), el("p", null, savings(data.saved))),
     }),
   ]);
+}
+
+function fitChecks({ checks, advice }) {
+  const row = (each) =>
+    el(
+      "tr",
+      null,
+      el("th", { scope: "row" }, each.name),
+      el("td", { class: "number" }, each.size === null ? "–" : each.size.toFixed(2)),
+      el("td", { class: "number" }, each.groups.toLocaleString("en")),
+      el("td", { class: "number" }, each.p_value < 0.001 ? "below 0.001" : each.p_value.toFixed(3)),
+    );
+  const table = el("table", null, headerRow(["check", "deviation", "groups", "p-value"], (k) => k > 0), el("tbody", null, checks.map(row)));
+  return el("div", null, el("p", null, advice), checks.length > 0 && scrollable("Goodness of fit", table));
 }
 
 const calibrationError = (data) => [
