@@ -169,7 +169,7 @@ def test_columns_of_other_names(study, tmp_path):
     ("words", "said"),
     [
         (("study", "export", "captions", "votes.json"), "The name votes.json does not determine a format"),
-        (("study", "export", "captions", "votes.xlsx"), "Excel files cannot be written"),
+        (("study", "export", "captions", "votes.xlsx"), "votes.xlsx cannot be written in the format csv"),
         (
             ("study", "import", "captions", "arms.jsonl"),
             "The format of arms.jsonl is not known: its first row has id, features",

@@ -56,7 +56,7 @@ def test_a_file_that_is_not_parquet_is_named(tmp_path):
      ("label-studio", "l.csv"), ("evalica", "e.parquet"), ("trl", "t.parquet.gz"), ("arena", "b.txt")],
 )  # fmt: skip
 def test_a_file_is_not_written_under_the_name_of_another_file_type(name, file, tmp_path):
-    with pytest.raises(InvalidInput, match=re.escape(f"{file} is not a name for a file of the format {name}.")):
+    with pytest.raises(InvalidInput, match=re.escape(f"{file} cannot be written in the format {name}.")):
         write([Comparison("a", "b", Outcome.FIRST)], tmp_path / file, name)
     assert not list(tmp_path.iterdir())
 

@@ -177,7 +177,7 @@ def check_suffix(format: str, path: str | Path) -> None:  # noqa: A002
     if suffix_of(file) in ("", *suffixes) and not compressed:
         return
     raise InvalidInput(
-        f"{file.name} is not a name for a file of the format {format}.",
+        f"{file.name} cannot be written in the format {format}.",
         f"Files of {format} end in {', '.join(suffixes)}; .gz may follow those of text.",
         code="invalid_input.suffix",
         field="path",
