@@ -263,3 +263,27 @@ def test_restore_an_archive(server: Server, tabs: Tabs, eight_texts: tuple[str, 
     assert [arm.id for arm in server.load_study(f"{name}, restored").arms()] == [
         arm.id for arm in server.load_study(name).arms()
     ]
+
+
+def test_import_votes_with_other_columns(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    name, study = eight_texts
+    page = tabs.open_as_owner(f"/study/{study}#access", timezone_id="Asia/Tokyo")
+    file = "shown;against;best one;when\nThis is text number 1.;text 2;A;2026-01-01 12:00\n"
+    page.get_by_label("File with votes").set_input_files(
+        {"name": "old votes.csv", "mimeType": "text/csv", "buffer": file.encode()}
+    )
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_text("Choose the columns above.")).to_be_visible()
+    for field, column in (
+        ("First item", "shown"),
+        ("Second item", "against"),
+        ("Winner", "best one"),
+        ("Time", "when"),
+    ):
+        page.get_by_label(field, exact=True).select_option(column)
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_text("1 vote imported, 0 already in the study.")).to_be_visible()
+    (vote,) = server.load_study(name).votes()
+    assert (vote.first, vote.second, vote.outcome) == ("text 1", "text 2", "first")
+    assert vote.voted_at is not None
+    assert vote.voted_at.isoformat() == "2026-01-01T03:00:00+00:00"

@@ -380,9 +380,25 @@ async def import_votes(
         str, Query(max_length=300, description="The name of the file, whose suffix tells what it is.")
     ] = "votes",
     skip_duplicates: Annotated[bool, Query(description="Skip votes that the log has already.")] = True,
+    column: Annotated[
+        list[str] | None,
+        Query(max_length=20, description="FIELD=COLUMN, if a column of a table has another name; may be repeated."),
+    ] = None,
+    timezone: Annotated[
+        str | None, Query(max_length=100, description="The zone of times without an offset, such as Europe/Berlin.")
+    ] = None,
 ) -> Any:
     """Import the votes of a file, which is the body of the request."""
     await server.require_study(study)
     async with uploaded_file(request, safe_name(filename)) as path:
-        task = {"format": form, "path": str(path), "skip_duplicates": skip_duplicates}
+        pairs = [each.partition("=") for each in column or ()]
+        columns = {name: theirs for name, _, theirs in pairs if theirs}
+        options = {"columns": columns} if columns else {}
+        task = {
+            "format": form,
+            "path": str(path),
+            "skip_duplicates": skip_duplicates,
+            "options": options,
+            "timezone": timezone,
+        }
         return await server.worker.run_task("import", study, task)

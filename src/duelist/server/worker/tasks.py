@@ -21,6 +21,7 @@ from duelist.study import (
     plan_votes,
     restore_study,
 )
+from duelist.study.formats import detect_format
 
 Arguments = dict[str, Any]
 Task = Callable[[Storage, Study | None, Arguments], Any]
@@ -53,7 +54,11 @@ def _copy(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
 
 
 def _import(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    plan = plan_votes(arguments["path"], arguments["format"], skip_duplicates=arguments["skip_duplicates"])
+    path, options = arguments["path"], arguments["options"]
+    form = arguments["format"] or detect_format(path)
+    if arguments["timezone"] is not None and form in ("csv", "evalica"):
+        options = {**options, "timezone": arguments["timezone"]}  # the other formats have offsets in their times
+    plan = plan_votes(path, form, skip_duplicates=arguments["skip_duplicates"], **options)
     report = _of(study).apply(plan)
     return {**to_plain(report), "statement": str(report)}
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from duelist.core.errors import InvalidInput
 from duelist.study.formats.files import Row
@@ -99,15 +100,30 @@ def _choice(row: Row, name: str, words: tuple[str, ...], default: str) -> str:
     return str(value)
 
 
-def optional_time(row: Row, name: str) -> datetime | None:
-    """Return a time in ISO 8601, or None where the field is missing, null or empty."""
+def time_zone(name: str) -> tzinfo:
+    """Return the time zone of that name."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError) as error:
+        raise InvalidInput(
+            f"timezone is {name[:100]!r}.", "Give a name such as 'Europe/Berlin', or 'UTC'.", field="timezone"
+        ) from error
+
+
+def optional_time(row: Row, name: str, zone: tzinfo | None = None) -> datetime | None:
+    """Return a time in ISO 8601, or None where the field is missing, null or empty.
+
+    Times without an offset are in `zone`, or an error if there is none.
+    """
     value = row.fields.get(name)
     if value in (None, ""):
         return None
     try:
         time = datetime.fromisoformat(value)
         if time.tzinfo is None:
-            raise ValueError("no offset")
+            if zone is None:
+                raise ValueError("no offset")
+            time = time.replace(tzinfo=zone)
         return time.astimezone(UTC)
     except (TypeError, ValueError, OverflowError) as error:
         raise field_error(row, name, "a time like 2026-01-31T12:00:00+00:00, with its offset") from error

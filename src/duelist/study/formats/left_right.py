@@ -1,8 +1,10 @@
 """CSV with one row per vote: `left, right, winner`, and further columns.
 
-`winner` is `left`, `right`, `tie`, `both_bad` or `skip`. An empty cell is an unknown value; other columns are kept as
-text. What a cell cannot hold as it is (messages, an empty text, a number that is not text) is written as JSON, and the
-last column, `json`, names those cells of its row; without such cells there is no such column.
+`winner` is `left`, `right`, `tie`, `both_bad` or `skip`; `first`, `second`, `A`, `B`, `draw`, and the id or the text of
+the winning item are read, too. So are `first, second, outcome` as names of the columns. An empty cell is an unknown
+value; other columns are kept as text. What a cell cannot hold as it is (messages, an empty text, a number that is not
+text) is written as JSON, and the last column, `json`, names those cells of its row; without such cells there is no such
+column.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from duelist.study.formats.fields import (
     optional_time,
     parse_id,
     parse_outcome,
+    time_zone,
     to_iso,
 )
 from duelist.study.formats.files import Row
@@ -60,30 +63,53 @@ HOLDS: Final = (
 NAMES: Final = {"first": "left", "second": "right", "outcome": "winner", "payload_first": "left_text",
                 "payload_second": "right_text"}  # fmt: skip
 """The names of fields of a comparison in this format."""
+OTHER_NAMES: Final = {
+    "left": ("first", "item_a", "option_a", "a"),
+    "right": ("second", "item_b", "option_b", "b"),
+    "winner": ("outcome", "vote", "choice", "preferred"),
+    "left_text": ("first_text",),
+    "right_text": ("second_text",),
+}
+"""Other names for columns, in order of preference."""
 RATERS: Final = ("worker", "annotator", "judge")
 """Other names for the column `rater`, in order of preference."""
 
 _CELLS: Final = ("prompt", "left_text", "right_text")
 _WORDS: Final = {Outcome.FIRST: "left", Outcome.SECOND: "right"}
+_OTHER_WORDS: Final = {
+    "first": Outcome.FIRST,
+    "second": Outcome.SECOND,
+    "a": Outcome.FIRST,
+    "b": Outcome.SECOND,
+    "draw": Outcome.TIE,
+    "both bad": Outcome.BOTH_BAD,
+}
 _OUTCOMES: Final = {_WORDS.get(outcome, str(outcome)): outcome for outcome in Outcome}
 
 
-def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str | None = None) -> Iterator[Comparison]:
+def read(
+    path: Path,
+    *,
+    columns: Mapping[str, str] | None = None,
+    encoding: str | None = None,
+    timezone: str = "UTC",
+) -> Iterator[Comparison]:
     """Yield the votes of a file.
 
-    `columns` maps fields to columns of the file, as in `{"rater": "worker"}`.
+    `columns` maps fields to columns of the file, as in `{"rater": "worker"}`. Times without an offset are in `timezone`.
     """
     ours = {NAMES.get(name, name): theirs for name, theirs in (columns or {}).items()}
-    for found in read_table(path, REQUIRED, ours, encoding):
+    zone = time_zone(timezone)
+    for found in read_table(path, REQUIRED, ours, encoding, other_names=OTHER_NAMES):
         row = _with_rater(found)
         first, second = check_distinct(row.where, parse_id(row, "left"), parse_id(row, "right"))
         yield Comparison(
             first=first,
             second=second,
-            outcome=parse_outcome(row, "winner", _OUTCOMES),
+            outcome=_parse_winner(row),
             rater=optional_id(row, "rater"),
             context=optional_id(row, "context"),
-            voted_at=optional_time(row, "voted_at"),
+            voted_at=optional_time(row, "voted_at", zone),
             source=optional_source(row),
             response_seconds=optional_number(row, "response_seconds"),
             chosen_by=optional_chosen_by(row),
@@ -108,6 +134,24 @@ def write(comparisons: Iterable[Comparison], path: Path) -> ExportReport:
             path, [*COLUMNS, *layout.extra_columns(), *(() if survey.fits_cells else (JSON_CELLS,))]
         ) as writer:
             return write_rows(rows, writer, row, layout)
+
+
+def _parse_winner(row: Row) -> Outcome:
+    """Return the outcome that the cell `winner` names: by a side, as A or B, or by the id or the text of the winning item."""
+    cell = row.fields.get("winner")
+    word = cell.strip() if isinstance(cell, str) else str(cell)
+    if word.casefold() in _OUTCOMES:
+        return _OUTCOMES[word.casefold()]
+    sides = (("left", "left_text", Outcome.FIRST), ("right", "right_text", Outcome.SECOND))
+    named = {won for item, text, won in sides if word and word in (_stripped(row, item), _stripped(row, text))}
+    if len(named) == 1:
+        return named.pop()
+    return parse_outcome(row, "winner", {**_OUTCOMES, **_OTHER_WORDS})
+
+
+def _stripped(row: Row, name: str) -> str:
+    value = row.fields.get(name)
+    return value.strip() if isinstance(value, str) else str(value)
 
 
 def _with_rater(row: Row) -> Row:

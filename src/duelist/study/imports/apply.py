@@ -20,8 +20,8 @@ from duelist.study.imports.items.plan import ItemPlan
 from duelist.study.imports.notes import Note
 from duelist.study.imports.votes.deduplication import FileScan, LogIndex, add_all, add_new
 from duelist.study.imports.votes.plan import (
-    AnswerIds,
     FileItems,
+    ItemIds,
     VoteImportReport,
     VotePlan,
     plan_votes,
@@ -204,9 +204,9 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         with self._reading():
             arms = self._read_cache.arms
             adopts_items = not len(arms)
-            answers = AnswerIds(arms.rows()) if arms.has_systems else None
+            known = ItemIds(arms.rows()) if len(arms) else None
         items = FileItems() if adopts_items else None
-        scan = scan_file(plan.comparisons(answers), items)
+        scan = scan_file(plan.comparisons(known), items)
         self._finish_imports()
         while True:
             log = LogIndex()
@@ -217,7 +217,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
             update = add_new(scan, log) if plan.skip_duplicates else add_all(scan)
             lost: Counter[str] = Counter()
             not_counted: Counter[str] = Counter()
-            rows = self._count_losses(select_new(plan.comparisons(answers), scan, update), lost, not_counted)
+            rows = self._count_losses(select_new(plan.comparisons(known), scan, update), lost, not_counted)
             new = pack_votes(rows if update.new else (), ids or None)
             revisions = {row: scan.revisions[root] for root, row in update.revised.items()}
             adopted = items if scan.votes and not ids else None

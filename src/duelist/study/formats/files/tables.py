@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 from duelist.core.errors import InvalidInput
 from duelist.study.formats.files.excel import read_sheet_lines
@@ -55,6 +55,7 @@ def read_table(
     *,
     detect_header: bool = False,
     noun: str = "comparison",
+    other_names: Mapping[str, Sequence[str]] | None = None,
 ) -> Iterator[Row]:
     """Yield the rows of a table, without empty cells of unnamed columns.
 
@@ -72,23 +73,25 @@ def read_table(
         Whether a first line of nothing but numbers is a row, so that the columns are named by `unnamed_columns`.
     noun
         What a row describes, for messages.
+    other_names
+        Other names, in order of preference, for columns that the file does not have; upper and lower case are the same.
     """
+    header = _Header(path, required, columns or {}, other_names or {})
     if suffix_of(path) == _EXCEL:
         lines = read_sheet_lines(path)
-        yield from _parse(path, _with_header(lines) if detect_header else lines, required, columns, True, noun)
+        yield from _parse(path, _with_header(lines) if detect_header else lines, header, True, noun)
         return
     if is_parquet(path):
-        _map_header(path, parquet_columns(path), required, columns or {})
-        yield from map(_decode_json_cells, rename_fields(path, read_parquet(path), columns))
+        names = parquet_columns(path)
+        _map_header(header, names)
+        yield from map(_decode_json_cells, rename_fields(path, read_parquet(path), header.completed(names)))
         return
     csv.field_size_limit(max(csv.field_size_limit(), _LARGEST_CELL))  # global to the process, so it is only ever raised
     with open_text(path, encoding) as file:
         delimiter, skipped = _detect_delimiter(file)
         lines = _csv_lines(path, file, delimiter, skipped)
         has_decimal_comma = delimiter != ","
-        yield from _parse(
-            path, _with_header(lines) if detect_header else lines, required, columns, has_decimal_comma, noun
-        )
+        yield from _parse(path, _with_header(lines) if detect_header else lines, header, has_decimal_comma, noun)
 
 
 def unnamed_columns(count: int) -> list[str]:
@@ -115,15 +118,14 @@ def _are_numbers(cells: Sequence[str]) -> bool:
 def _parse(
     path: Path,
     lines: Iterator[tuple[int, list[str]]],
-    required: Sequence[str],
-    columns: Mapping[str, str] | None,
+    wanted: _Header,
     decimal_comma: bool,
     noun: str,
 ) -> Iterator[Row]:
     _, header = next(lines, (0, None))
     if header is None:
         raise InvalidInput(f"{path.name} is empty.", f"Give a header, and one row per {noun}.")
-    names = _map_header(path, header, required, columns or {})
+    names = _map_header(wanted, header)
     for line, written in lines:
         cells = [unescape_formula(cell) for cell in written]
         where = f"{path.name}, line {line}"
@@ -139,11 +141,35 @@ def _parse(
         yield _decode_json_cells(Row(where, fields, decimal_comma))
 
 
-def _map_header(path: Path, header: list[str], required: Sequence[str], columns: Mapping[str, str]) -> list[str]:
+class _Header(NamedTuple):
+    """What a reader wants of the header of a file; see `read_table`."""
+
+    path: Path
+    required: Sequence[str]
+    columns: Mapping[str, str]
+    other_names: Mapping[str, Sequence[str]]
+
+    def completed(self, header: Sequence[str]) -> Mapping[str, str]:
+        """Return the mapped columns, and those that have one of the other names."""
+        by_lower = {name.strip().casefold(): name for name in reversed(header)}
+        found = dict(self.columns)
+        for ours, others in self.other_names.items():
+            if ours in header or ours in found:
+                continue
+            names = (by_lower[each] for each in (ours, *others) if each in by_lower)
+            theirs = next((name for name in names if name not in found.values()), None)
+            if theirs is not None:
+                found[ours] = theirs
+        return found
+
+
+def _map_header(wanted: _Header, header: list[str]) -> list[str]:
     """Return the column names, with mapped columns under the names of the format."""
+    path, required = wanted.path, wanted.required
     if len(header) > MAX_COLUMNS:
         raise InvalidInput(f"{path.name} has {len(header)} columns.", f"Give at most {MAX_COLUMNS}.")
     header = [unescape_formula(name) for name in header]
+    columns = wanted.completed(header)
     for ours, theirs in columns.items():
         if theirs not in header:
             raise _no_such_column(path, ours, theirs, header)

@@ -31,20 +31,23 @@ from duelist.study.validation import checked_text
 PREVIEWED: Final = 20
 
 
-class AnswerIds:
-    """The ids of systems' answers, by system and prompt."""
+class ItemIds:
+    """The ids of items, by their texts; those of systems' answers, by system and prompt."""
 
     def __init__(self, arms: Iterable[ArmRow]) -> None:
         self._ids: dict[tuple[str, str | None], str] = {}
         self._arms: set[str] = set()
+        self._by_text: dict[str, set[str]] = {}
         for arm in arms:
             self._arms.add(arm.id)
+            if isinstance(arm.payload, str):
+                self._by_text.setdefault(arm.payload.strip(), set()).add(arm.id)
             if arm.system is not None:
                 self._ids[arm.system, arm.context] = arm.id
         self._systems = {system for system, _ in self._ids}
 
     def resolve(self, vote: Comparison) -> Comparison:
-        """Return the vote with the ids of the two answers; sides that are ids already stay."""
+        """Return the vote with the ids of the two items; sides that are ids already stay."""
         return replace(
             vote, first=self._resolve(vote.first, vote.context), second=self._resolve(vote.second, vote.context)
         )
@@ -59,7 +62,19 @@ class AnswerIds:
                 code="unknown_arm.answer",
                 field="context",
             )
+        if found is None and name not in self._arms:
+            return self._by_its_text(name)
         return name if found is None else found
+
+    def _by_its_text(self, text: str) -> str:
+        ids = self._by_text.get(text.strip(), set())
+        if len(ids) > 1:
+            raise UnknownArm(
+                f"Several items have the text {text[:80]!r}: {', '.join(sorted(ids)[:5])}.",
+                "Name the item by its id.",
+                code="unknown_arm.same_text",
+            )
+        return next(iter(ids), text)
 
 
 @dataclass(frozen=True)
@@ -73,15 +88,15 @@ class VotePlan:
     skip_duplicates: bool = True
     """Whether votes that the log has already are skipped."""
 
-    def comparisons(self, answers: AnswerIds | None = None) -> Iterator[Comparison]:
+    def comparisons(self, ids: ItemIds | None = None) -> Iterator[Comparison]:
         """Read the votes of the file, naming contexts by their prompts if necessary.
 
-        With `answers` a vote that names two systems and a prompt is on their answers to it.
+        With `ids` a vote may name items by their texts, and systems' answers by two systems and a prompt.
         """
         for one in read(self.path, self.format, **self.options):
             is_unnamed = one.context is None and one.prompt is not None
             named = replace(one, context=context_id(one.prompt)) if is_unnamed else one
-            yield named if answers is None else answers.resolve(named)
+            yield named if ids is None else ids.resolve(named)
 
     def preview(self) -> dict[str, Any]:
         """Return what the file holds, as plain data."""

@@ -217,9 +217,56 @@ function exportCard(app) {
   );
 }
 
+/** Fields of a vote in a table, with what the page says of them. */
+const VOTE_FIELDS = [
+  ["left", "First item"],
+  ["right", "Second item"],
+  ["winner", "Winner"],
+  ["rater", "Rater"],
+  ["voted_at", "Time"],
+  ["reason", "Reason"],
+];
+const HEADER_BYTES = 65536;
+
+/** The column names of a CSV or TSV file; none for other files, whose columns the server reads. */
+async function readHeader(file) {
+  if (!/\.(csv|tsv)$/i.test(file.name)) return [];
+  const line = (await file.slice(0, HEADER_BYTES).text()).replace(/^\ufeff/, "").split(/\r?\n/)[0];
+  const delimiter = ["\t", ";", ","].find((each) => line.includes(each)) ?? ",";
+  return line.split(delimiter).map((name) => name.trim().replace(/^"(.*)"$/, "$1"));
+}
+
+function columnMapping(header) {
+  const select = (field, label) =>
+    el(
+      "select",
+      { name: field, "aria-label": label },
+      el("option", { value: "" }, "find by name"),
+      header.map((name) => el("option", { value: name }, name)),
+    );
+  const selects = VOTE_FIELDS.map(([field, label]) => [field, label, select(field, label)]);
+  return {
+    node: el(
+      "details",
+      null,
+      el("summary", null, "Which column is what?"),
+      el("p", { class: "row" }, selects.map(([, label, each]) => el("label", null, label, each))),
+    ),
+    chosen: () => selects.filter(([, , each]) => each.value).map(([field, , each]) => `${field}=${each.value}`),
+  };
+}
+
 function importCard(app) {
   const status = el("div", { role: "status" });
-  const files = el("input", { type: "file", "aria-label": "File with votes" });
+  const mappingHolder = el("div");
+  let mapping = null;
+  const offerMapping = async () => {
+    const header = files.files.length ? await readHeader(files.files[0]) : [];
+    mapping = header.length > 1 ? columnMapping(header) : null;
+    replace(mappingHolder, mapping?.node);
+    replace(status);
+  };
+  const files = el("input", { type: "file", "aria-label": "File with votes", onchange: offerMapping });
   const format = el(
     "select",
     { "aria-label": "Format" },
@@ -232,8 +279,10 @@ function importCard(app) {
     try {
       const parameters = new URLSearchParams({
         filename: file.name,
+        timezone: Intl.DateTimeFormat().resolvedOptions().timeZone,
         ...(format.value ? { format: format.value } : {}),
       });
+      for (const each of mapping?.chosen() ?? []) parameters.append("column", each);
       const { added, duplicates } = await call("POST", `${app.base}/import?${parameters}`, {
         raw: file,
         headers: { "Content-Type": "application/octet-stream" },
@@ -243,13 +292,16 @@ function importCard(app) {
         note("good", `${added} ${added === 1 ? "vote" : "votes"} imported, ${duplicates} already in the study.`),
       );
     } catch (error) {
-      replace(status, note("bad", describe(error)));
+      const isMissing = mapping && error.code === "invalid_input.column_missing";
+      if (isMissing) mapping.node.open = true;
+      replace(status, note("bad", isMissing ? `${error.message} Choose the columns above.` : describe(error)));
     }
   };
   return card(
     "Import votes",
-    "Votes that are already in the study are not counted twice.",
+    "Votes that are already in the study are not counted twice. Items may be named by id or by text, and the winner by its side, as A or B, or by name. Times without a zone are in yours.",
     el("p", { class: "row" }, files, format, button("Import", importVotes)),
+    mappingHolder,
     status,
   );
 }
