@@ -57,7 +57,7 @@ def mutated_json(luck: random.Random, value: Any) -> Any:
             value[luck.choice((f"{key}x", "", "id", "kind", "\x00"))] = value[key]
         return value
     if isinstance(value, (int, float)) and luck.random() < 0.5:
-        return luck.choice((value + 1, value - 1, -value, value * 2, float(value), int(value) if value == value else 0))
+        return luck.choice((value + 1, value - 1, -value, value * 2, value / 2 if abs(value) < 1e300 else 0.5))
     if isinstance(value, str) and luck.random() < 0.3:
         return mutated_bytes(luck, value.encode(errors="replace"), (b"\x00", b":", b"=")).decode(errors="replace")
     return luck.choice(VALUES)

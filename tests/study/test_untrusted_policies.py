@@ -150,6 +150,13 @@ def test_archived_rows_are_checked(archive: Path, tmp_path: Path, table: str, co
         restore_study(rewrite(archive, tmp_path / "bad.duelist", change), "memory")
 
 
+@pytest.mark.parametrize("change", [{"created_at": 2**70}, {"created_at": "now"}, {"settings": 3}, {"settings": "x"}])
+def test_an_archived_manifest_is_checked(archive: Path, tmp_path: Path, change: dict[str, Any]) -> None:
+    bad = rewrite(archive, tmp_path / "bad.duelist", lambda manifest, tables: manifest.update(change))
+    with pytest.raises(InvalidArchive):
+        restore_study(bad, "memory")
+
+
 @pytest.mark.parametrize("member", ["manifest.json", "votes.jsonl"])
 def test_an_archive_that_unpacks_to_very_much_is_rejected(archive: Path, tmp_path: Path, member: str) -> None:
     bad = tmp_path / "bad.duelist"

@@ -361,3 +361,22 @@ def test_llmfao_with_a_missing_row_is_rejected(tmp_path):
     (base / "comparisons.csv").write_text("id,prompt,model_x,model_y,worker,winner,left,right\n0,8,1,2,3,tie,a,b\n")
     with pytest.raises(InvalidInput, match="line 2 needs the answer of 'b' to prompt 8"):
         list(load_llmfao(tmp_path))
+
+
+DEEP = "[" * 100_000
+
+
+def battle_with(cells, folder):
+    path = folder / "battles.csv"
+    path.write_text(f"model_a,model_b,winner,conversation_a,json\n{cells}\n")
+    return list(read(path, "arena"))
+
+
+def test_a_conversation_of_deeply_nested_json_is_an_error(tmp_path):
+    with pytest.raises(InvalidInput, match="conversation_a"):
+        battle_with(f"a,b,model_a,{DEEP},", tmp_path)
+
+
+def test_other_deeply_nested_json_is_kept_as_text(tmp_path):
+    (found,) = battle_with(f"a,b,tie,,{DEEP}", tmp_path)
+    assert found.extra == {"json": DEEP}

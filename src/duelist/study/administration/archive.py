@@ -28,7 +28,7 @@ import numpy as np
 from duelist.core.errors import DuelistError, InvalidArchive
 from duelist.core.files import atomic_write
 from duelist.policies import is_registered
-from duelist.study.administration.archive_rows import RowChecker, parse_counters, parse_row
+from duelist.study.administration.archive_rows import RowChecker, checked_time, parse_counters, parse_row
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.replay import new_policy, restored_policy
 from duelist.study.settings import archived_settings
@@ -343,8 +343,8 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
         return Manifest(
             body["name"],
             StudyState(body["state"]),
-            body["created_at"],
-            archived_settings(body["settings"]),
+            checked_time(body["created_at"]),
+            archived_settings(dict(body["settings"])),
             parse_counters(body["counters"]),
             body["parts"],
         )

@@ -62,6 +62,11 @@ def parse_counters(given: Mapping[str, Any]) -> Counters:
     return counters
 
 
+def checked_time(value: Any) -> int:
+    """Return a time in microseconds; raise ValueError or TypeError if no calendar has it."""
+    return int(_check_of("created_at", int)(value))
+
+
 @cache
 def _checks_of(kind: type[Any]) -> list[Callable[[Any], Any]]:
     names = [field.name for field in fields(kind)] if hasattr(kind, "__dataclass_fields__") else kind._fields

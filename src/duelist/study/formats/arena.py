@@ -183,7 +183,7 @@ def _conversation(row: Row, name: str) -> list[Any] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise field_error(row, name, "a list of messages as JSON") from error
     if not is_messages(value):
         raise field_error(row, name, "a list of messages, each with role and content")

@@ -158,7 +158,7 @@ def extra_fields(row: Row, known: Iterable[str]) -> dict[str, Any]:
         return found
     try:
         unpacked = json.loads(packed)
-    except ValueError:
+    except (ValueError, RecursionError):
         return found
     if not isinstance(unpacked, dict):
         return found

@@ -263,7 +263,7 @@ def _decode_json_cells(row: Row) -> Row:
     try:
         names = json.loads(listed or "[]")
         values = {name: json.loads(row.fields[name]) for name in names}
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return row
     others = {name: cell for name, cell in row.fields.items() if name != JSON_CELLS}
     return row._replace(fields=others | values, json_cells=frozenset(values))

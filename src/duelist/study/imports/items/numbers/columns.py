@@ -235,7 +235,7 @@ def _feature_list(row: Row) -> list[Any] | None:
     if isinstance(found, str) and found.strip().startswith("["):
         try:
             found = json.loads(found)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{row.where}: features are {shorten(found)}.", "Give a list of numbers, such as [0.5, 2]."
             ) from error
