@@ -43,7 +43,9 @@ class Curvature:
         try:
             factor, lower = cho_factor(self.dense(), lower=True, overwrite_a=True)
         except LinAlgError:
-            raise InvalidInput("The fit is not determined to the limit of floating point.", "Raise ridge.") from None
+            raise InvalidInput(
+                "The votes do not determine the fit to floating-point precision.", "Raise ridge."
+            ) from None
         inverse, _ = dpotri(factor, lower=lower, overwrite_c=True)
         inverse = np.tril(inverse)
         return np.asarray(inverse + np.tril(inverse, -1).T)

@@ -197,7 +197,9 @@ def test_gold_and_repeated_duels_and_other_criteria_do_not_judge_arms(url):
     assert_same(study.leaderboard(criterion="style"), board_with(counted_votes(votes, "style"), arms, x))
     assert sum(row.gold for row in study.raters().rows) == 1
     assert {row.gold_right for row in study.raters().rows if row.gold} == {1.0}
-    with pytest.raises(dl.InvalidInput, match=r"criterion is 'tone', which no vote is on\. There are: 'style'"):
+    with pytest.raises(
+        dl.InvalidInput, match=r"criterion is 'tone', and no vote has it\. Criteria with votes: 'style'"
+    ):
         study.leaderboard(criterion="tone")
 
 

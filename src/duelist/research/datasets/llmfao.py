@@ -31,7 +31,9 @@ def load_llmfao(folder: str | Path | None = None) -> Iterator[Comparison]:
         missing = [f"{model!r} to prompt {prompt}" for model in (left, right) if (model, prompt) not in answers]
         if missing or prompt not in prompts:
             what = f"the answer of {missing[0]}" if missing else f"prompt {prompt}"
-            raise InvalidInput(f"{where} needs {what}, which is not in the files beside it.", "Get all three together.")
+            raise InvalidInput(
+                f"{where} needs {what}, which is not in the files beside it.", "Download all three files together."
+            )
         if winner not in _MEANINGS:
             raise InvalidInput(f"{where}: winner is {winner!r}.", f"It must be one of {', '.join(_MEANINGS)}.")
         yield Comparison(

@@ -157,7 +157,7 @@ def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArra
     if number is None and len(of_votes):
         there = ", ".join(map(repr, known.criteria())) or "none"
         raise InvalidInput(
-            f"criterion is {criterion!r}, which no vote is on.", f"There are: {there}.", field="criterion"
+            f"criterion is {criterion!r}, and no vote has it.", f"Criteria with votes: {there}.", field="criterion"
         )
     return (of_votes == 0) | (of_votes == number)
 
