@@ -18,6 +18,7 @@ import time
 import traceback
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,6 +33,8 @@ N_ARMS, DIM, POLICY = 120, 4, "VACDB"
 IMPORTED = 300  # more than one part
 AT_ONCE = 5
 """Processes that play together, each of which is killed at a moment of its own."""
+RATERS = 3
+"""Threads of each of these processes, so that votes share transactions (`duelist.study.storage.group_commit`)."""
 GOAL = 6
 """Things that each of them does before it is killed: some fewer than so many on average."""
 LONG = 3000
@@ -56,12 +59,26 @@ def imported(rater: str) -> list[Vote]:
     ]
 
 
-def play(url: str, rater: str, acknowledged: Path, until: float, undo: bool = True, importing: bool = False) -> None:
+def play(
+    url: str, rater: str, acknowledged: Path, until: float, undo: bool = True, importing: bool = False, raters: int = 1
+) -> None:
+    """Ask and tell as several raters, each in a thread."""
+    study = load_local_study("busy", url)
+    with ThreadPoolExecutor(raters) as threads:
+        playing = [
+            threads.submit(rate, study, f"{rater}.{k}", acknowledged, until, undo, importing) for k in range(raters)
+        ]
+        for each in playing:
+            each.result()
+
+
+def rate(study: Study, rater: str, acknowledged: Path, until: float, undo: bool, importing: bool) -> None:
     """Ask, tell, now and then revise, undo or import; write down what was acknowledged, after it was."""
     luck = random.Random(rater)
-    study = load_local_study("busy", url)
     with acknowledged.open("ab", buffering=0) as file:
-        while time.time() < until:
+        begun = False
+        while not begun or time.time() < until:
+            begun = True
             duel = study.ask(rater)
             votes = [study.tell(duel.id, luck.choice(OUTCOMES), rater)]
             if luck.random() < 0.05:
@@ -181,7 +198,7 @@ def kill(url: str, kills: int, seed: int, importing: bool = False) -> None:
                 acknowledged, total, studies = acknowledged + lines(file), total + votes * (studies > 0), studies + 1
                 begin_anew(url, file)
             names = [f"rater{k}" for k in range(number, min(number + AT_ONCE, kills))]
-            children = [start(url, name, file, time.time() + 600, True, importing) for name in names]
+            children = [start(url, name, file, time.time() + 600, True, importing, RATERS) for name in names]
             kill_one_by_one(children, lambda: lines(file), luck)
             votes = len(check(url, [file]))
         acknowledged, total = acknowledged + lines(file), total + votes

@@ -5,8 +5,9 @@
     vote = await study.tell(duel, "first", rater="ana")
     board = await study.leaderboard(top=10)
 
-Threads call the database, so that the loop never waits: one for writes, which wait for each other anyway and run in the order in which
-they were awaited, and a few for reads, which may take long. They belong to the study; the loop's default executor stays free.
+Threads call the database, so that the loop never waits: many for writes, so that those that wait at the same time share a commit
+(`duelist.study.storage.group_commit`), and a few for reads, which may take long. They belong to the study; the loop's default
+executor stays free.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from duelist.study.imports import ItemPlan, VotePlan
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.records import StudySettings, StudyState
+from duelist.study.storage.group_commit import MAX_CALLS
 from duelist.study.study import Study
 
 READERS: Final = 2
+WRITERS: Final = 2 * MAX_CALLS
+"""Threads that write: enough for the calls of one transaction, and for those that wait for the next."""
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
@@ -69,14 +73,14 @@ class AsyncStudy:
 
     def __init__(self, study: Study) -> None:
         self.study = study
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="duelist-writer")
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="duelist-writer")
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="duelist-reader")
 
     async def write(
         self, method: Callable[Concatenate[Study, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> Result:
-        """Call a function that changes the study, as in `write(my_function, "a")`, after earlier writes."""
-        return await self._run(self._writer, partial(method, self.study, *args, **kwargs))
+        """Call a function that changes the study, as in `write(my_function, "a")`."""
+        return await self._run(self._writers, partial(method, self.study, *args, **kwargs))
 
     async def read(
         self, method: Callable[Concatenate[Study, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
@@ -90,7 +94,7 @@ class AsyncStudy:
 
     async def close(self) -> None:
         """Finish running calls and free threads and connections."""
-        for threads in (self._writer, self._readers):
+        for threads in (self._writers, self._readers):
             await asyncio.to_thread(threads.shutdown)
         await asyncio.to_thread(self.study.close)
 

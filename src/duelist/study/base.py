@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from duelist.study.cache import StudyCache
 from duelist.study.records import StudySettings
 from duelist.study.storage import PendingImport, Storage, StudyRow, Transaction
+from duelist.study.storage.group_commit import GroupCommit, Result
 from duelist.study.storage.write_queue import BUSY_SECONDS, queued
 
 
@@ -21,6 +22,7 @@ class StudyBase:
         self._write_cache = StudyCache(row.settings)
         self._read_cache = StudyCache(row.settings)
         self._clock = clock
+        self._group = GroupCommit(self._writing, self._forget_failed)
         self.name = row.name
         self.settings: StudySettings = row.settings
 
@@ -32,6 +34,14 @@ class StudyBase:
     def close(self) -> None:
         """Close the connections of the storage; they open again on the next use."""
         self._storage.close()
+
+    def _write(self, call: Callable[[Transaction], Result]) -> Result:
+        """Call in a transaction that writes, and that it may share with other callers; return when it is committed."""
+        return self._group.run(call)
+
+    def _forget_failed(self, tx: Transaction) -> None:
+        """Drop from the cache for writers what a call may have left that was undone; arms do not change in such calls."""
+        self._write_cache.clear()
 
     @contextmanager
     def _writing(self) -> Iterator[Transaction]:

@@ -30,6 +30,7 @@ from duelist.study.export import StudyExport
 from duelist.study.imports.apply import StudyImport
 from duelist.study.log import duel_from_rows, vote_from_rows
 from duelist.study.records import Outcome, Source, StudyDuel, Vote
+from duelist.study.storage import Transaction
 from duelist.study.validation import (
     checked_duel_id,
     checked_ids,
@@ -89,11 +90,14 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
         """
         rater = checked_rater(rater)
         working_on = frozenset(checked_duel_id(duel) for duel in in_progress)
-        with self._writing() as tx:
+
+        def ask_now(tx: Transaction) -> StudyDuel:
             cache, now = self._write_cache, self._now(tx)
             cache.check_may_ask(rater)
             request = self._request(candidates, context)._replace(in_progress=working_on)
             return duel_from_rows(ask(tx, cache, rater, request, now), cache.arms, tx)
+
+        return self._write(ask_now)
 
     def _request(self, candidates: Sequence[str] | None, context: str | None) -> AskRequest:
         arms = self._write_cache.arms
@@ -196,22 +200,27 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
             )
             for criterion, outcome in outcomes.items()
         ]
-        with self._writing() as tx:
+
+        def tell_now(tx: Transaction) -> list[Vote]:
             cache, now = self._write_cache, self._now(tx)
             return [vote_from_rows(*tell(tx, cache, vote, now, bool(revise)), cache) for vote in new]
+
+        return self._write(tell_now)
 
     def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
         """Undo a rater's vote and return the row of the log that records it; the duel is pending with the rater again."""
         duel_id, rater = checked_duel_id(duel), checked_rater(rater)
-        with self._writing() as tx:
+
+        def undo_now(tx: Transaction) -> Vote:
             cache = self._write_cache
             return vote_from_rows(*undo(tx, cache, duel_id, rater, self._now(tx), criterion), cache)
+
+        return self._write(undo_now)
 
     def release(self, duel: StudyDuel | int, rater: str) -> None:
         """Return a duel without a vote, so that the next rater who asks may get it; released duels stay released."""
         duel_id, rater = checked_duel_id(duel), checked_rater(rater)
-        with self._writing() as tx:
-            release(tx, duel_id, rater)
+        self._write(lambda tx: release(tx, duel_id, rater))
 
     # -- the policy ----------------------------------------------------------------------
 

@@ -171,14 +171,18 @@ class StorageContract:
             assert tx.counters == counters
 
     def test_errors_roll_back(self, storage: Storage, study: int) -> None:
-        """An error rolls back the whole transaction, and the next one is not affected."""
+        """An error rolls back the whole transaction, or its savepoint, and what follows is not affected."""
         with pytest.raises(ZeroDivisionError), storage.writing(study) as tx:
             write_everything(tx)
             raise ZeroDivisionError
         with storage.writing(study) as tx:
             assert not any(read_everything(tx))
             assert tx.counters.n_votes == 0
-            write_everything(tx)
+            for number in (1, 2, 3):
+                with contextlib.suppress(ZeroDivisionError), tx.savepoint():
+                    tx.add_duels([duel_row(number)])
+                    tx.counters.n_duels += 1 // (number != 2)
+            assert ([duel.number for duel in tx.duels_since(0)], tx.counters.n_duels) == ([1, 3], 2)
 
     def test_writers_are_serialized(self, storage: Storage, study: int) -> None:
         """Writers are serialized: four threads count to a hundred without losing a step."""
@@ -299,8 +303,6 @@ class StorageContract:
             assert tx.staged() == waiting
             tx.drop_staged([1])
             assert tx.staged() == waiting[1:]
-
-    # -- raters --------------------------------------------------------------------------
 
     def test_rater_round_trip(self, storage: Storage, study: int) -> None:
         """Raters come back with all fields, by name, and can be updated."""

@@ -57,6 +57,10 @@ class Transaction(ABC):
     """The import that is moving into the log."""
 
     @abstractmethod
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Undo what the block wrote if it raises; raise StorageError if the whole transaction is lost."""
+
+    @abstractmethod
     def show_until(self, sequence: int) -> None:
         """Show the log as if it ended with that row."""
 

@@ -71,6 +71,8 @@ def begin(now: sa.ColumnElement[Any] | None = None, lock: bool = False) -> sa.Se
 
 
 BEGIN: Final = begin()
+SAVEPOINT: Final = sa.text("SAVEPOINT duelist")
+ROLLBACK_TO_SAVEPOINT: Final = sa.text("ROLLBACK TO SAVEPOINT duelist")
 BEGIN_AND_LOCK: Final = begin(lock=True)
 SAVE_COUNTERS: Final = (
     sa.update(studies).where(studies.c.id == _study).values({name: bindparam("new_" + name) for name in COUNTERS})

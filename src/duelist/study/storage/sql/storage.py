@@ -139,9 +139,7 @@ class SqlStorage(Storage):
             yield transaction
             if transaction.counters != before:
                 transaction.save_counters()
-        duel = transaction.last_added_duel
-        if transaction.n_added_duels == 1 and duel is not None:  # asked: pending, and read by every `ask` until then
-            self._duel_cache(study_id).duels[duel.number] = duel
+        self._duel_cache(study_id).duels.update(transaction.asked)
 
     @contextmanager
     def reading(self, study_id: int) -> Iterator[SqlTransaction]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -61,6 +63,7 @@ from duelist.study.storage.sql.converters import (
     vote_from,
     vote_values,
 )
+from duelist.study.storage.sql.errors import translating_errors
 
 _NO_END: Final = 2**62
 _NAMES: Final = 500
@@ -101,8 +104,9 @@ class SqlTransaction(Transaction):
         self.counters = counters
         self.now = round(time.time() * 1e6) if now is None else now
         self.pending_import = pending_import
-        self.n_added_duels = 0
-        self.last_added_duel: DuelRow | None = None
+        self.asked: dict[int, DuelRow] = {}
+        """Duels that were added one by one; each `ask` until their votes will read them."""
+        self._has_added_duels = False
 
     @property
     def shown_until(self) -> int:
@@ -112,6 +116,18 @@ class SqlTransaction(Transaction):
     def show_until(self, sequence: int) -> None:
         self._until = min(sequence, self._until, self.counters.n_votes)
         self.counters.n_votes = self._until
+
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        counters, asked = replace(self.counters), dict(self.asked)
+        with translating_errors(self._connection.connection.engine.url.render_as_string(hide_password=True)):
+            self._connection.do(sql.SAVEPOINT, {})
+            try:
+                yield
+            except Exception:
+                self.counters, self.asked = counters, asked
+                self._connection.do(sql.ROLLBACK_TO_SAVEPOINT, {})
+                raise
 
     def save_counters(self) -> None:
         """Write the counters."""
@@ -224,7 +240,9 @@ class SqlTransaction(Transaction):
 
     def add_duels(self, rows: Sequence[DuelRow]) -> None:
         self._insert(sql.ADD_DUELS, [duel_values(row) for row in rows])
-        self.n_added_duels, self.last_added_duel = self.n_added_duels + len(rows), rows[-1] if rows else None
+        self._has_added_duels = self._has_added_duels or bool(rows)
+        if len(rows) == 1:
+            self.asked[rows[0].number] = rows[0]
 
     def duel(self, number: int) -> DuelRow | None:
         found = self._one(sql.DUEL, duel=number)
@@ -263,10 +281,10 @@ class SqlTransaction(Transaction):
     def _read_leased(self, row: tuple[Any, ...]) -> tuple[LeaseRow, DuelRow]:
         """Return a lease with its duel, and cache them: every `ask` reads all open leases."""
         number, rater, asked_at, deadline, free = row
-        duel = self._cache.duels.get(number) or self._read_duel(number)
+        duel = self.asked.get(number) or self._cache.duels.get(number) or self._read_duel(number)
         lease = LeaseRow(number, rater, LeaseState.OPEN, asked_at, deadline)
         found = lease, duel if duel.free == free else duel._replace(free=free)
-        if not self.n_added_duels:
+        if not self._has_added_duels:
             self._cache.leased[row] = found
         return found
 
@@ -275,7 +293,7 @@ class SqlTransaction(Transaction):
         duel = self.duel(number)
         if duel is None:
             raise damaged(f"a lease is of duel {number}, which does not exist")
-        if not self.n_added_duels:  # this transaction may be rolled back, and its duels with it
+        if not self._has_added_duels:  # this transaction may be rolled back, and its duels with it
             self._cache.duels[number] = duel
         return duel
 
