@@ -75,6 +75,41 @@ def test_the_fit_is_that_of_its_twin(name, utility, dense, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("utility", ["arms", "features", "mixed"])
+def test_items_that_no_vote_shows_are_those_of_the_twin(name, utility, monkeypatch):
+    monkeypatch.setattr(fit_module, "DENSE_STEPS", 5)  # as with more than 300 items
+    n, rng = 25, np.random.default_rng(5)
+    items, outcomes = drawn(name)
+    items = rng.choice(n, 9, replace=False)[items]
+    model = Utility(blocks(n)[utility])
+    found = fit(Votes(n, *vote_rows(items, outcomes, ANSWERS[name])), model, ANSWERS[name])
+    design = model.values(np.eye(model.width))
+    twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes)
+    beta, covariance = twin.parameters[: model.width], twin.covariance[: model.width, : model.width]
+    np.testing.assert_allclose(found.fitted.beta, beta, atol=1e-8)
+    squares = [float((beta[part] ** 2 + np.diagonal(covariance)[part]).sum()) for part in model.slices]
+    np.testing.assert_allclose(found.fitted.squares, squares, atol=1e-7)
+    some = np.sort(rng.choice(n, 12, replace=False))
+    every = np.arange(n)
+    for posterior, chosen in ((found, every), (found.among(some), some)):
+        centred = design[chosen] - design[chosen].mean(axis=0)
+        np.testing.assert_allclose(posterior.mean, centred @ beta, atol=1e-8)
+        expected = centred @ covariance @ centred.T
+        np.testing.assert_allclose(posterior.rows(np.arange(len(chosen))), expected, atol=1e-8)
+        np.testing.assert_allclose(posterior.variance, np.diagonal(expected), atol=1e-8)
+    i, j = (each.ravel() for each in np.indices((n, n)))
+    apart = np.einsum("ip,pq,iq->i", design[i] - design[j], covariance, design[i] - design[j])
+    np.testing.assert_allclose(found.difference_variance(i, j), apart, atol=1e-8)
+    spread = np.cov(found.sampler(every)(rng, 100_000).T)
+    # The variance of so many draws has a relative standard error of sqrt(2 / 100,000) = 0.45%.
+    np.testing.assert_allclose(spread[i, i] + spread[j, j] - 2.0 * spread[i, j], apart, rtol=0.025, atol=1e-6)
+    weights = np.eye(n)[:2] / 2 + np.eye(n)[3:5] / 2
+    pair = weights - weights.mean(axis=0)
+    combined = pair @ design @ covariance @ design.T @ pair.T
+    np.testing.assert_allclose(found.combined(weights).rows(np.arange(2)), combined, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ANSWERS)
 def test_side_and_covariates_are_those_of_the_twin(name):
     items, outcomes = drawn(name)
     length = np.random.default_rng(3).normal(size=(len(items), 2))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.special import expit
 
@@ -48,6 +50,9 @@ class Posterior:
     """The blocks of the utility, with their precisions."""
     answer: Answer = PAIR
     fitted: Coefficients | None = None
+    own: Floats | None = None
+    """Variance of each utility that is independent of the others', in addition to F F^T; the mean is still to be
+    subtracted from it."""
     taste: dict[str, float] = field(default_factory=dict)
     """Variance of tastes by kind of cluster, which the covariance includes; see `duelist.model.clusters`."""
 
@@ -89,20 +94,32 @@ class Posterior:
         """Variance of each utility."""
         if self.covariance is not None:
             return np.asarray(np.diagonal(self.covariance))
-        return np.asarray(np.square(self._factor).sum(axis=1))
+        shared = np.asarray(np.square(self._factor).sum(axis=1))
+        if self.own is None:
+            return shared
+        n = len(self.own)
+        return np.asarray(shared + (1.0 - 2.0 / n) * self.own + self.own.mean() / n)
 
     def rows(self, chosen: Ints) -> Floats:
         """Return the covariance of some utilities with all, (k, n)."""
         if self.covariance is not None:
             return np.asarray(self.covariance[chosen])
-        return np.asarray(self._factor[chosen] @ self._factor.T)
+        shared = np.asarray(self._factor[chosen] @ self._factor.T)
+        if self.own is not None:
+            n = len(self.own)
+            shared -= (self.own[chosen, None] + self.own - self.own.mean()) / n
+            shared[np.arange(len(chosen)), chosen] += self.own[chosen]
+        return shared
 
     def difference_variance(self, first: Ints, second: Ints) -> Floats:
         """Return the variance of u[first] - u[second], pair by pair."""
         if self.covariance is not None:
             own = self.variance
             return np.maximum(own[first] + own[second] - 2.0 * self.covariance[first, second], 0.0)
-        return _squares(self._factor, first, second)
+        shared = _squares(self._factor, first, second)
+        if self.own is None:
+            return shared
+        return np.asarray(shared + np.where(first == second, 0.0, self.own[first] + self.own[second]))
 
     def prior_variance(self, first: Ints, second: Ints) -> Floats:
         """Return the prior variance of u[first] - u[second], pair by pair."""
@@ -118,21 +135,45 @@ class Posterior:
         keeps arms with the same features free of rounding differences.
         """
         if self.factor is not None:
-            return np.asarray(self.factor[chosen])
+            return self._with_own(self.factor[chosen], chosen)
         block = self.rows(chosen)[:, chosen]
         scale = max(float(np.diagonal(block).mean()), np.finfo(np.float64).tiny)
         return np.asarray(cholesky(block + scale + 1e-12 * scale * np.eye(len(block)), lower=True))
 
+    def _with_own(self, factor: Floats, chosen: Ints) -> Floats:
+        """Return rows of the factor with a column for each independent part."""
+        return factor if self.own is None else np.hstack([factor, np.diag(np.sqrt(self.own[chosen]))])
+
+    def sampler(self, chosen: Ints) -> Callable[[np.random.Generator, int], NDArray[np.floating]]:
+        """Return a function that draws some utilities n times, (n, len(chosen)), up to a common shift per draw."""
+        if self.own is None:
+            root = self.root(chosen)
+            return lambda rng, n: rng.standard_normal((n, root.shape[1])) @ root.T + self.mean[chosen]
+        # Single precision suffices to compare draws, in half the time.
+        factor, own, mean = (each.astype(np.float32) for each in (self._factor[chosen].T, self.own[chosen], self.mean))
+        alone, centre = np.sqrt(own), mean[chosen]
+
+        def draw(rng: np.random.Generator, n: int) -> NDArray[np.floating]:
+            drawn = rng.standard_normal((n, len(alone)), np.float32)
+            drawn *= alone
+            drawn += rng.standard_normal((n, len(factor)), np.float32) @ factor
+            drawn += centre
+            return drawn
+
+        return draw
+
     def among(self, chosen: Ints) -> Posterior:
         """Return the posterior of some items, relative to their mean."""
         factor = covariance = None
+        own = None if self.own is None else self.own[chosen]
         if self.factor is not None:
             factor = self.factor[chosen] - self.factor[chosen].mean(axis=0)
         else:
             covariance = centred(self.rows(chosen)[:, chosen])
         mean = self.mean[chosen]
         utility = None if self.utility is None else self.utility.of(chosen)
-        return replace(self, mean=mean - mean.mean(), covariance=covariance, factor=factor, utility=utility)
+        mean -= mean.mean()
+        return replace(self, mean=mean, covariance=covariance, factor=factor, utility=utility, own=own)
 
     def combined(self, weights: Floats) -> Posterior:
         """Return the posterior of weighted sums of the utilities, such as a system's mean over prompts.
@@ -142,12 +183,13 @@ class Posterior:
         mean = np.asarray(weights @ self.mean)
         factor = covariance = None
         if self.factor is not None:
-            factor = np.asarray(weights @ self.factor)
+            factor = np.asarray(weights @ self._with_own(self.factor, np.arange(len(self.factor))))
             factor = factor - factor.mean(axis=0)
         else:
             covariance = centred(np.asarray(weights @ self.rows(np.arange(len(self.mean))) @ weights.T))
         utility = None if self.utility is None else self.utility.combined(weights)
-        return replace(self, mean=mean - mean.mean(), covariance=covariance, factor=factor, utility=utility)
+        mean -= mean.mean()
+        return replace(self, mean=mean, covariance=covariance, factor=factor, utility=utility, own=None)
 
     # -- probabilities of outcomes --------------------------------------------------------
 

@@ -148,6 +148,20 @@ class Utility:
         found = [block.design for block in self.blocks if isinstance(block.design, np.ndarray)]
         return found[0] if found else None
 
+    @property
+    def has_arm_effects(self) -> bool:
+        """Whether the last block is an effect per item."""
+        design = self.blocks[-1].design
+        if isinstance(design, np.ndarray) or design.shape[0] != design.shape[1] or design.nnz != design.shape[0]:
+            return False
+        return bool((design.indices == np.arange(design.nnz)).all() and (design.data == 1.0).all())
+
+    def with_effects_of(self, items: Ints) -> Utility:
+        """Return the utility with the effects of some items alone, if the last block is an effect per item."""
+        last = self.blocks[-1]
+        precision = last.precision[items] if isinstance(last.precision, np.ndarray) else last.precision
+        return Utility((*self.blocks[:-1], replace(last, design=last.design[:, items], precision=precision)))
+
     def with_precisions(self, precisions: dict[int, float]) -> Utility:
         """Return the same blocks with other precisions."""
         return Utility(tuple(
@@ -184,6 +198,13 @@ class Utility:
     def of(self, chosen: Ints) -> Utility:
         """Return the utility of some items, with the same coefficients."""
         return Utility(tuple(replace(block, design=block.design[chosen]) for block in self.blocks))
+
+    def made_dense(self) -> Utility:
+        """Return the same blocks as dense arrays."""
+        return Utility(tuple(
+            block if isinstance(block.design, np.ndarray) else replace(block, design=block.design.toarray())
+            for block in self.blocks
+        ))  # fmt: skip
 
     def combined(self, weights: Any) -> Utility:
         """Return the utility of weighted sums of items, (n, n_items), with the same coefficients."""

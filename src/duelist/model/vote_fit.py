@@ -8,16 +8,17 @@ inverse of the second derivative there (Laplace), and precisions that are not gi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array
 
-from duelist.core.arrays import Floats
+from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
 from duelist.model.answers import PAIR, Answer
-from duelist.model.loss import Derivatives, VoteLoss
+from duelist.model.loss import DENSE_STEPS, Derivatives, VoteLoss
 from duelist.model.posterior import Coefficients, Posterior, centred
 from duelist.model.rater import RaterModel
 from duelist.model.ridge_selection import FixedPoint, em_precision
@@ -82,17 +83,63 @@ def fit(
         return Posterior(np.zeros(0), np.zeros((0, 0)), None, utility.with_precisions({}), answer)
     seen = rater.observed(votes).pooled()
     before = None if start is None or not _same_blocks(start, utility) else start.fitted
+    every, shown = utility, _items_to_fit(seen)
+    if shown is not None:
+        seen = replace(seen, n_items=len(shown), items=np.searchsorted(shown, seen.items))
+        if every.has_arm_effects:
+            utility = every.with_effects_of(shown)
+            before = None if before is None else replace(before, beta=before.beta[_kept(every, shown)])
     known = start.utility.blocks if before is not None and start is not None and start.utility is not None else ()
     precisions = {k: float(np.mean(known[k].precisions)) if known else 1.0 for k in utility.estimated}
     estimate = FixedPoint()
     for _ in range(_ROUNDS):
-        model = VoteLoss(seen, utility.with_precisions(precisions), answer, covariate_precision)
-        before, posterior = _posterior(model, *_newton(model, before, precision), seed)
-        better = {k: em_precision(utility.blocks[k].width, before.squares[k]) for k in precisions}
+        here = utility.with_precisions(precisions)
+        model = VoteLoss(seen, here if shown is None else _of_few(here, shown), answer, covariate_precision)
+        before, posterior = _posterior(model, here, *_newton(model, before, precision), seed, utility is not every)
+        if utility is not every and shown is not None:
+            posterior = _with_all_effects(posterior, every.with_precisions(precisions), shown)
+        squares = before.squares if posterior.fitted is None else posterior.fitted.squares
+        better = {k: em_precision(every.blocks[k].width, squares[k]) for k in precisions}
         if all(abs(np.log(better[k] / precisions[k])) < _SAME for k in precisions):
             break
         precisions = dict(zip(precisions, estimate.next(list(precisions.values()), list(better.values())), strict=True))
     return posterior
+
+
+def _items_to_fit(votes: Votes) -> Ints | None:
+    """Return the items that votes show, if these are less than half of many.
+
+    The loss does not depend on the others, and their effects are independent of everything else.
+    """
+    if votes.n_items <= DENSE_STEPS:
+        return None
+    shown = np.unique(votes.items)
+    return shown if 0 < 2 * len(shown) <= votes.n_items else None
+
+
+def _of_few(utility: Utility, shown: Ints) -> Utility:
+    """Return the utility of the items shown, dense if they are few: direct solves are faster then."""
+    found = utility.of(shown)
+    return found.made_dense() if len(shown) <= DENSE_STEPS else found
+
+
+def _kept(utility: Utility, shown: Ints) -> Ints:
+    """Return the coefficients that are fitted."""
+    first = utility.width - utility.n_items
+    return np.concatenate([np.arange(first), first + shown])
+
+
+def _with_all_effects(posterior: Posterior, utility: Utility, shown: Ints) -> Posterior:
+    """Return the posterior with the effects of the items that no vote shows, which have the distribution of the prior."""
+    own = 1.0 / utility.blocks[-1].precisions
+    own[shown] = 0.0
+    fitted = posterior.fitted
+    if fitted is None:
+        raise TypeError("a posterior needs its fitted parameters")
+    beta = np.zeros(utility.width)
+    beta[_kept(utility, shown)] = fitted.beta
+    squares = *fitted.squares[:-1], fitted.squares[-1] + float(own.sum())
+    return replace(posterior, utility=utility, own=own, fitted=replace(fitted, beta=beta, squares=squares))
 
 
 def _same_blocks(start: Posterior, utility: Utility) -> bool:
@@ -132,14 +179,16 @@ def _step(now: Derivatives) -> tuple[Floats, Floats]:
     return alone - coupled @ by_extra, np.asarray(by_extra, np.float64)
 
 
-def _posterior(model: VoteLoss, beta: Floats, extra: Floats, seed: int) -> tuple[Coefficients, Posterior]:
-    now, utility = model.derivatives(beta, extra), model.utility
+def _posterior(
+    model: VoteLoss, utility: Utility, beta: Floats, extra: Floats, seed: int, as_factor: bool
+) -> tuple[Coefficients, Posterior]:
+    now = model.derivatives(beta, extra)
     # The uncertainty of the extra parameters adds a part of low rank to the covariance.
     coupled = now.curvature.solve(now.cross) if model.n_extra else now.cross
     left = now.extra_twice - now.cross.T @ coupled
     coupling = solve_triangular(cholesky(left, lower=True), coupled.T, lower=True).T if model.n_extra else coupled
     covariance = factor = None
-    if utility.width < utility.n_items and utility.width <= DENSE:
+    if (utility.width < utility.n_items or as_factor) and utility.width <= DENSE:
         root = cholesky(now.curvature.dense(), lower=True)
         parts = np.column_stack([solve_triangular(root, np.eye(len(root)), lower=True).T, coupling])
         factor = utility.values(parts)

@@ -23,7 +23,7 @@ class StudyBase:
         self._read_cache = StudyCache(row.settings)
         self._clock = clock
         self._group = GroupCommit(self._writing, self._forget_failed)
-        self.name = row.name
+        self.name: str = row.name
         self.settings: StudySettings = row.settings
 
     @property
