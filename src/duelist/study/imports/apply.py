@@ -217,7 +217,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
             update = add_new(scan, log) if plan.skip_duplicates else add_all(scan)
             lost: Counter[str] = Counter()
             not_counted: Counter[str] = Counter()
-            rows = self._count_losses(select_new(plan.comparisons(known), scan, update), lost, not_counted)
+            rows = self._count_losses(select_new(plan, known, scan, update), lost, not_counted)
             new = pack_votes(rows if update.new else (), ids or None)
             revisions = {row: scan.revisions[root] for root, row in update.revised.items()}
             adopted = items if scan.votes and not ids else None

@@ -195,12 +195,12 @@ def test_a_file_that_changes_while_it_is_read_is_rejected(tmp_path, monkeypatch)
     from duelist.study.imports import apply
 
     path = tmp_path / "v.csv"
-    path.write_text("left,right,winner\na,b,left\n")
+    path.write_text("left,right,winner,prompt\na,b,left,Which?\n")  # rows with texts are not kept in memory
     study = empty_study()
     real = vars(apply)["add_new"]
 
     def meanwhile(*given):
-        path.write_text("left,right,winner\na,b,right\nb,c,left\n")
+        path.write_text("left,right,winner,prompt\na,b,right,Which?\nb,c,left,Which?\n")
         return real(*given)
 
     monkeypatch.setattr(apply, "add_new", meanwhile)

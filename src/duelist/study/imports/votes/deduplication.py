@@ -28,6 +28,8 @@ from duelist.study.storage import DuelRow, Transaction, VoteRow
 from duelist.study.storage.encoding import to_microseconds
 
 CHUNK: Final = 4096
+_MAX_KEPT: Final = 200_000
+"""Rows without texts that are kept in memory, about 100 MB."""
 Fingerprint = bytes
 
 
@@ -74,6 +76,8 @@ class FileScan:
     revisions: dict[int, Comparison] = field(default_factory=dict)
     """The last row of each vote that was revised, by its first row, without texts."""
     repeated_rows: int = 0
+    kept: list[Comparison] | None = field(default_factory=list)
+    """The rows themselves, so that they are not read again; None if they are many or have texts."""
 
     def __post_init__(self) -> None:
         self._row_of_sequence: dict[int, int] = {}
@@ -86,6 +90,7 @@ class FileScan:
         subject = hash((row.first, row.second, row.rater))
         scanned = ScannedRow(row_fingerprint(row), row.voted_at is not None, row.outcome is None, subject)
         self.rows.append(scanned)
+        self._keep(row)
         if self._is_repeated(row, scanned):
             self.repeated_rows += 1
             return
@@ -96,6 +101,14 @@ class FileScan:
             self.revisions[root] = replace(row, prompt=None, payload_first=None, payload_second=None, extra={})
         if row.sequence is not None:
             self._row_of_sequence[row.sequence] = here
+
+    def _keep(self, row: Comparison) -> None:
+        if self.kept is None:
+            return
+        self.kept.append(row)
+        has_texts = row.prompt is not None or row.payload_first is not None or row.payload_second is not None
+        if len(self.kept) > _MAX_KEPT or has_texts or row.extra:
+            self.kept = None
 
     def _is_repeated(self, row: Comparison, scanned: ScannedRow) -> bool:
         if row.sequence is None or not scanned.has_time:

@@ -222,21 +222,28 @@ class FileItems:
         return np.eye(count, dtype=np.float32)
 
 
-def select_new(comparisons: Iterable[Comparison], scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
-    """Read the file again and yield its new votes.
+def select_new(plan: VotePlan, ids: ItemIds | None, scan: FileScan, update: LogUpdate) -> Iterator[Comparison]:
+    """Yield the new votes of a file, reading it again if it was too large to keep.
 
     They have their last outcome, in the order in which they were first given.
     """
+    rows = _read_again(plan.comparisons(ids), scan) if scan.kept is None else scan.kept
+    for place, row in enumerate(rows):
+        if place in update.new:
+            last = scan.revisions.get(place)
+            texts = {name: getattr(row, name) for name in ("prompt", "payload_first", "payload_second", "extra")}
+            yield row if last is None else replace(last, **texts)
+
+
+def _read_again(comparisons: Iterable[Comparison], scan: FileScan) -> Iterator[Comparison]:
+    """Yield the rows of a file that was read before; raise if it has changed."""
     fingerprints = [row.fingerprint for row in scan.rows]
     count = 0
     for place, row in enumerate(comparisons):
         count += 1
         if fingerprints[place : place + 1] != [row_fingerprint(row)]:
             raise _file_changed()
-        if place in update.new:
-            last = scan.revisions.get(place)
-            texts = {name: getattr(row, name) for name in ("prompt", "payload_first", "payload_second", "extra")}
-            yield row if last is None else replace(last, **texts)
+        yield row
     if count != len(fingerprints):
         raise _file_changed()
 

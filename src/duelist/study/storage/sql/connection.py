@@ -66,6 +66,15 @@ class DriverConnection:
         """Execute a statement that returns no rows."""
         self._execute(statement, values, rows=False)
 
+    def do_many(self, statement: sa.Executable, values: list[dict[str, Any]]) -> None:
+        """Execute a statement that returns no rows once for each of several values."""
+        compiled = self._statements.get(statement, values[0])
+        try:
+            self._cursor.executemany(compiled.sql, [{**compiled.constants, **each} for each in values])
+        except BaseException as error:
+            self._raise(error, compiled.sql)
+            raise
+
     def _execute(self, statement: sa.Executable, values: dict[str, Any], rows: bool) -> Any:
         compiled = self._statements.get(statement, values)
         try:

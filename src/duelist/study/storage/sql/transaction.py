@@ -146,7 +146,7 @@ class SqlTransaction(Transaction):
         if len(values) == 1:
             self._connection.do(statement, values[0])
         elif values:
-            self._connection.connection.execute(statement, values)
+            self._connection.do_many(statement, values)
 
     def _insert(self, statement: sa.Executable, rows: list[dict[str, Any]]) -> None:
         self._do_many(statement, [{"study_id": self._study_id, **row} for row in rows])
