@@ -83,7 +83,7 @@ def test_a_remote_study_asks_the_server_for_the_rest(
     (tmp_path / "file").write_text("")
     examples = {
         "ids": ["a"], "duel": 1, "outcome": "first", "outcomes": {"c": "first"}, "path": tmp_path / "file",
-        "name": "csv", "rater": "ana", "key": "k", "first": "a", "second": "b",
+        "name": "csv", "rater": "ana", "key": "k", "first": "a", "second": "b", "votes": [(1, "first", "ana")],
     }  # fmt: skip
     member = getattr(RemoteStudy, name)
     call = member.fget if isinstance(member, property) else member

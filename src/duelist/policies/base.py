@@ -19,14 +19,14 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.docstrings import inherit_parameters
-from duelist.core.duel import Duel
+from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
 
 _MAX_TRIES: Final = 16
@@ -57,6 +57,34 @@ class Policy(ABC):
     @abstractmethod
     def tell(self, duel: Duel, outcome: float, weight: float = 1.0) -> None:
         """Learn the outcome of a duel: 1 if the first arm won, 0 if the second won, 0.5 for a tie."""
+
+    def tell_batch(
+        self, duels: Iterable[Any], outcomes: Iterable[float], weights: Iterable[float] | None = None
+    ) -> None:
+        """Learn the outcomes of several duels in this order, all or none.
+
+        `duels` may be a `Batch`, whose items are (context, duel).
+
+        >>> import duelist as dl, numpy as np
+        >>> policy = dl.MaxPairUCB(random_state=0)
+        >>> duels = [policy.ask(np.eye(4)) for _ in range(3)]
+        >>> policy.tell_batch(duels, [1, 0, 0.5])
+        """
+        told = [each[1] if isinstance(each, tuple) and isinstance(each[1], Duel) else each for each in duels]
+        values = [check_outcome(outcome) for outcome in outcomes]
+        times = [1.0] * len(told) if weights is None else [check_weight(weight) for weight in weights]
+        if not len(told) == len(values) == len(times):
+            raise InvalidInput(
+                f"There are {len(told)} duels, {len(values)} outcomes and {len(times)} weights.",
+                "Give one outcome, and one weight or none, for each duel.",
+                field="outcomes",
+            )
+        self.check_pending(told)
+        for duel, value, weight in zip(told, values, times, strict=True):
+            self.tell(duel, value, weight)
+
+    def check_pending(self, duels: Sequence[Any]) -> None:  # noqa: B027  (optional: by default nothing)
+        """Raise UnknownDuel unless these duels are pending, each once; by default nothing is checked."""
 
     @property
     def params(self) -> dict[str, Any]:

@@ -159,6 +159,7 @@ class AsyncStudy:
     set_context = _writes(Study.set_context)
     tell = _writes(Study.tell)
     tell_all = _writes(Study.tell_all)
+    tell_batch = _writes(Study.tell_batch)
     undo = _writes(Study.undo)
     update_features = _writes(Study.update_features)
 

@@ -12,7 +12,7 @@ refreshes that cache on every call.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from duelist.study.export import StudyExport
 from duelist.study.imports.apply import StudyImport
 from duelist.study.log import duel_from_rows, vote_from_rows
 from duelist.study.records import Outcome, Source, StudyDuel, Vote
-from duelist.study.storage import Transaction
+from duelist.study.storage import Transaction, VoteRow
 from duelist.study.validation import (
     checked_duel_id,
     checked_ids,
@@ -178,6 +178,21 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
             )
         return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)
 
+    def tell_batch(
+        self,
+        votes: Iterable[tuple[StudyDuel | int, Outcome | str | float, str]],
+        revise: bool = False,
+        source: Source | str = Source.HUMAN,
+    ) -> list[Vote]:
+        """Record many votes, given as (duel, outcome, rater), in one transaction: all or none; see `tell`."""
+        new = [
+            new_vote(
+                checked_duel_id(duel), checked_rater(rater), checked_outcome(outcome), one_of(Source, "source", source)
+            )
+            for duel, outcome, rater in votes
+        ]
+        return self._record(new, revise)
+
     def _tell(
         self,
         duel: StudyDuel | int,
@@ -200,7 +215,9 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
             )
             for criterion, outcome in outcomes.items()
         ]
+        return self._record(new, revise)
 
+    def _record(self, new: list[VoteRow], revise: bool) -> list[Vote]:
         def tell_now(tx: Transaction) -> list[Vote]:
             cache, now = self._write_cache, self._now(tx)
             return [vote_from_rows(*tell(tx, cache, vote, now, bool(revise)), cache) for vote in new]

@@ -25,7 +25,7 @@ from duelist.core.errors import InvalidInput
 from duelist.core.seeds import RandomState, check_random_state, seed_words
 from duelist.policies.base import Arms, Choice, CopiedBySnapshot
 from duelist.policies.counting import snapshots as _snapshots
-from duelist.policies.engine.pending import no_pairs_left, pending_id
+from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id
 
 N_LAYERS: Final = 2
 """Kinds of votes for a rule: 0, and 1 for those of a pass or of a committed arm."""
@@ -120,6 +120,10 @@ class CountingPolicy(CopiedBySnapshot):
         """Learn the outcome of an asked duel; 0.5 is half a win for each, `weight` multiplies the count, up to 1e15."""
         value, times = check_outcome(outcome), check_weight(weight)
         self._player.tell(pending_id(self._player, duel), value, times)
+
+    def check_pending(self, duels: Sequence[Any]) -> None:
+        """Raise UnknownDuel unless these duels are pending, each once."""
+        check_all_pending(self._player, duels)
 
     def forget(self, duel: Duel | int) -> None:
         """Drop a pending duel whose outcome will never arrive."""

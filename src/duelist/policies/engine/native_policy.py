@@ -38,7 +38,7 @@ from duelist.policies.engine import snapshots
 from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, check_support
 from duelist.policies.engine.batch import Batch, as_contexts
 from duelist.policies.engine.fitted_policy import FittedPolicy
-from duelist.policies.engine.pending import no_pairs_left, pending_id
+from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id
 from duelist.policies.engine.prior import Prior
 
 ESTIMATORS: Final = ("exact", "online")
@@ -183,6 +183,10 @@ class NativePolicy(FittedPolicy):
             return
         value, times = check_outcome(outcome), check_weight(weight)
         self._player.tell(pending_id(self._player, duel), value, times)
+
+    def check_pending(self, duels: Sequence[Any]) -> None:
+        """Raise UnknownDuel unless these duels are pending, each once."""
+        check_all_pending(self._player if self._effects is None else self._effects, duels)
 
     def ask_batch(
         self, arms: ArrayLike, k: int | None = None, threads: int | None = None, *, distinct: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from duelist.core.arrays import is_integer
@@ -37,6 +38,16 @@ def pending_id(asker: AsksDuels, duel: Any) -> int:
             "Tell the outcome in the order asked.",
         )
     return number
+
+
+def check_all_pending(asker: AsksDuels, duels: Sequence[Any]) -> None:
+    """Raise UnknownDuel unless all these duels are pending, each once."""
+    seen: set[int] = set()
+    for duel in duels:
+        number = pending_id(asker, duel)
+        if number in seen:
+            raise UnknownDuel(f"Duel {number} is there twice.", "Tell each duel once.")
+        seen.add(number)
 
 
 def no_pairs_left(n_arms: int) -> InvalidInput:

@@ -23,7 +23,7 @@ from duelist.core.errors import InvalidInput, InvalidSnapshot
 from duelist.core.seeds import RandomState, check_random_state
 from duelist.model.fit import fit_mle
 from duelist.policies.base import Arms, Choice, CopiedBySnapshot
-from duelist.policies.engine.pending import no_pairs_left, pending_id
+from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id
 from duelist.policies.engine.snapshots import decode, encode
 from duelist.policies.linear.feel_good import Potential, RoundHistory, feature_scale, in_scale
 
@@ -152,6 +152,10 @@ class FGTS(CopiedBySnapshot):
         value, times = check_outcome(outcome), check_weight(weight)
         asked = self._pending.pop(pending_id(self, duel))
         self._fitted().add(asked.arms, asked.first, asked.second, value, times)
+
+    def check_pending(self, duels: Sequence[Any]) -> None:
+        """Raise UnknownDuel unless these duels are pending, each once."""
+        check_all_pending(self, duels)
 
     def forget(self, duel: Duel | int) -> None:
         """Drop a pending duel whose outcome will never arrive."""

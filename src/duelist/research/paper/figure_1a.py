@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from duelist.core.figures import new_figure
-from duelist.policies import NativePolicy
+from duelist.policies import Policy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.figures import COLUMNS, beats, comparison_rows, draw_curves
@@ -59,7 +59,7 @@ def run(lab: Lab, setting: Figure1aSetting = PAPER_SETTING) -> Findings:
     return outcome
 
 
-def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
+def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, Policy]:
     """Return the paper's settings; VACDB's exploration rule and scale, and the scale of the other layered policies,
     are tried.
     """
@@ -78,7 +78,7 @@ def published_policies(lab: Lab, family: str, problem: Family) -> dict[str, Nati
     return {name: as_published(name, problem.horizon, link=problem.link, **found[name]) for name in ALL_POLICIES}
 
 
-def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, NativePolicy]:
+def tuned_policies(lab: Lab, family: str, problem: Family) -> dict[str, Policy]:
     """Return every policy, tuned with the same budget."""
     budget: dict[str, Any] = {
         "horizon": problem.tuning_horizon,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from duelist.core.figures import new_figure
-from duelist.policies import NativePolicy
+from duelist.policies import Policy
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.figures import COLOURS, log_axis
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
@@ -36,7 +36,7 @@ def run(lab: Lab) -> Findings:
     """Scale theta* by 1/2, 1, 2, 4; policies do not know the scale."""
     worlds = {scale: Hypercube(dim=DIM, scale=scale) for scale in SCALES}
     published = published_policies(lab, "random θ*", Family(worlds[1.0], HORIZON, HORIZON, PUBLISHED_RUNS))
-    tuned: dict[str, NativePolicy] = {
+    tuned: dict[str, Policy] = {
         name: tune(
             lab, name, list(worlds.values()), HORIZON, first_runs=TUNING_RUNS, label=f"{name}, four scales"
         ).make()

@@ -10,7 +10,7 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
 from duelist.model.links import get_link
-from duelist.policies import NativePolicy
+from duelist.policies import Policy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.datasets import CRITERIA, EventTime, load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
@@ -79,7 +79,7 @@ def run(lab: Lab) -> Findings:
     tuned = tuned_settings(lab, "events", world, TUNING_HORIZON, TUNING_RUNS)
     simulated, replayed = fitted_models.photo_worlds(photos)
     photo_tuned = tuned_settings(lab, "photos", simulated, PHOTO_TUNING_HORIZON, PHOTO_TUNING_RUNS)
-    plan: dict[str, tuple[Environment, dict[str, NativePolicy], int, int]] = {
+    plan: dict[str, tuple[Environment, dict[str, Policy], int, int]] = {
         "events, as published": (world, {n: publish(n, published[n], world) for n in ALL_POLICIES}, HORIZON, RUNS),
         "events, fairly tuned": (world, tuned(HORIZON), HORIZON, RUNS),
         "photos, simulated": (simulated, photo_tuned(PHOTO_HORIZON), PHOTO_HORIZON, PHOTO_RUNS),
@@ -126,7 +126,7 @@ def smallest_slope(arms: Floats) -> float:
     return float(get_link("logistic").slope(np.array([2.0 * reach]))[0])
 
 
-def publish(name: str, settings: Mapping[str, Any], world: FixedArms, horizon: int | None = None) -> NativePolicy:
+def publish(name: str, settings: Mapping[str, Any], world: FixedArms, horizon: int | None = None) -> Policy:
     """Return a policy as published; the scale of VACDB is in multiples of kappa."""
     unit = smallest_slope(world.arms) if name == "VACDB" else 1.0
     scaled = {key: value * unit if key == "scale" else value for key, value in settings.items()}
@@ -148,7 +148,7 @@ def published_settings(lab: Lab, world: FixedArms) -> Settings:
 
 def tuned_settings(
     lab: Lab, label: str, world: Environment, horizon: int, first_runs: int
-) -> Callable[[int], dict[str, NativePolicy]]:
+) -> Callable[[int], dict[str, Policy]]:
     """Return makers of every policy for a horizon, tuned with the same budget."""
     tuned = {
         name: tune(lab, name, [world], horizon, first_runs=first_runs, label=f"{name}, {label}")
@@ -158,7 +158,7 @@ def tuned_settings(
 
 
 def other_worlds(
-    lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, NativePolicy]
+    lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, Policy]
 ) -> dict[tuple[str, str], dict[str, Result]]:
     """Play the two rivals in worlds that fit the votes as well as ours, with the settings tuned in ours."""
     worlds = {

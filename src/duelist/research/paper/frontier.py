@@ -10,7 +10,7 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.figures import new_figure
-from duelist.policies import VACDB, builtin_policy
+from duelist.policies import VACDB, Policy, builtin_policy
 from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.findings import Findings
@@ -99,7 +99,9 @@ def run(lab: Lab) -> Findings:
     grid = problems()
     results: dict[str, dict[str, Result]] = {}
     for title, problem in grid.items():
-        policies = {name: builtin_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED}
+        policies: dict[str, Policy] = {
+            name: builtin_policy(name, horizon=problem.horizon, **problem.settings) for name in PLAYED
+        }
         policies[FROM_ABOVE] = VACDB(horizon=problem.horizon, first_layer=0, **problem.settings)
         policies |= {f"{n}{TUNED}": make(problem.horizon, **problem.settings) for n, make in tuned.items()}
         cells = [

@@ -10,7 +10,16 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.model.links import get_link
-from duelist.policies import RCDB, BestArmPair, LocalPairUCB, MaxPairUCB, NativePolicy, ThompsonPair, UniformPair
+from duelist.policies import (
+    RCDB,
+    BestArmPair,
+    LocalPairUCB,
+    MaxPairUCB,
+    NativePolicy,
+    Policy,
+    ThompsonPair,
+    UniformPair,
+)
 from duelist.reference.local_pair_ucb import log_loss_radius
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, Claim, Findings
@@ -45,9 +54,7 @@ Panels = Mapping[str, Mapping[str, Result]]
 """Results by problem, then by policy."""
 
 
-def claims(
-    lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., NativePolicy]], outcome: Findings
-) -> list[Claim]:
+def claims(lab: Lab, results: Panels, tuned: Mapping[str, Callable[..., Policy]], outcome: Findings) -> list[Claim]:
     """Return all claims; their tables are added to the findings."""
     return [
         *(against_best(results, scale) for scale in SCALES),
@@ -124,7 +131,7 @@ def against_plain(lab: Lab, results: Panels) -> list[Claim]:
     ]
 
 
-def _finals(lab: Lab, label: str, policy: NativePolicy) -> dict[float, Floats]:
+def _finals(lab: Lab, label: str, policy: Policy) -> dict[float, Floats]:
     """Return the regret of a policy's runs at the four scales of theta*."""
     cells = [Cell(policy, Hypercube(dim=DIM, scale=s), HORIZON, RUNS, SEED) for s in SCALES]
     return {s: r.final for s, r in zip(SCALES, lab.run(f"frontier: {label}", cells), strict=True)}
@@ -143,7 +150,7 @@ def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Flo
     )
 
 
-def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., NativePolicy]], best: str, outcome: Findings) -> Claim:
+def near_the_ideal(lab: Lab, tuned: Mapping[str, Callable[..., Policy]], best: str, outcome: Findings) -> Claim:
     """Compare regret with a lower bound for every policy (`paper.regret_bound`)."""
     policies = [LocalPairUCB(horizon=HORIZON), tuned[best.removesuffix(TUNED)](HORIZON)]
     rows, shares = [], {}

@@ -220,6 +220,15 @@ class RemoteStudy(RemoteAnalysis):
         outcomes = {"outcome": checked_outcome(outcome).value, "criterion": criterion}
         return self._tell(duel, outcomes, rater, revise, source, response_seconds, reason)[0]
 
+    def tell_batch(
+        self,
+        votes: Iterable[tuple[StudyDuel | int, Outcome | str | float, str]],
+        revise: bool = False,
+        source: Source | str = Source.HUMAN,
+    ) -> list[Vote]:
+        """Record many votes, one request after the other; after an error, give the same ones again."""
+        return [self.tell(duel, outcome, rater, revise, source) for duel, outcome, rater in votes]
+
     def tell_all(
         self,
         duel: StudyDuel | int,
