@@ -150,7 +150,9 @@ def test_archived_rows_are_checked(archive: Path, tmp_path: Path, table: str, co
         restore_study(rewrite(archive, tmp_path / "bad.duelist", change), "memory")
 
 
-@pytest.mark.parametrize("change", [{"created_at": 2**70}, {"created_at": "now"}, {"settings": 3}, {"settings": "x"}])
+@pytest.mark.parametrize(
+    "change", [{"name": 2**70}, {"created_at": 2**70}, {"created_at": "now"}, {"settings": 3}, {"settings": "x"}]
+)
 def test_an_archived_manifest_is_checked(archive: Path, tmp_path: Path, change: dict[str, Any]) -> None:
     bad = rewrite(archive, tmp_path / "bad.duelist", lambda manifest, tables: manifest.update(change))
     with pytest.raises(InvalidArchive):

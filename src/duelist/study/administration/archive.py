@@ -28,7 +28,7 @@ import numpy as np
 from duelist.core.errors import DuelistError, InvalidArchive
 from duelist.core.files import atomic_write
 from duelist.policies import is_registered
-from duelist.study.administration.archive_rows import RowChecker, checked_time, parse_counters, parse_row
+from duelist.study.administration.archive_rows import RowChecker, checked_value, parse_counters, parse_row
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.replay import new_policy, restored_policy
 from duelist.study.settings import archived_settings
@@ -341,9 +341,9 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
                 f"Archive {path.name!r} is damaged: the checksum of its manifest is wrong.", "Use another copy."
             )
         return Manifest(
-            body["name"],
+            checked_value("name", str, body["name"]),
             StudyState(body["state"]),
-            checked_time(body["created_at"]),
+            checked_value("created_at", int, body["created_at"]),
             archived_settings(dict(body["settings"])),
             parse_counters(body["counters"]),
             body["parts"],

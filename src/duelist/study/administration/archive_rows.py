@@ -62,9 +62,9 @@ def parse_counters(given: Mapping[str, Any]) -> Counters:
     return counters
 
 
-def checked_time(value: Any) -> int:
-    """Return a time in microseconds; raise ValueError or TypeError if no calendar has it."""
-    return int(_check_of("created_at", int)(value))
+def checked_value(name: str, kind: type[Row], value: Any) -> Row:
+    """Return the value of a field; raise ValueError or TypeError unless it has that type and a valid range."""
+    return cast("Row", _check_of(name, kind)(value))
 
 
 @cache
