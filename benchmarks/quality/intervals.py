@@ -51,23 +51,30 @@ class Found(NamedTuple):
     half_width: float
 
 
-def made_log(first: np.ndarray, second: np.ndarray, outcome: np.ndarray, n_arms: int = N_ARMS) -> VoteTable:
-    """Columns of votes about which nothing is known but who met whom, and how it ended."""
+def made_log(
+    first: np.ndarray,
+    second: np.ndarray,
+    outcome: np.ndarray,
+    n_arms: int = N_ARMS,
+    rater: np.ndarray | None = None,
+    prompt: np.ndarray | None = None,
+) -> VoteTable:
+    """Columns of votes about which little is known but who met whom, and how it ended."""
     n = len(first)
     nothing, unknown = np.zeros(n, np.int8), np.full(n, np.nan)
     return VoteTable(
         n_arms=n_arms,
-        raters=(),
+        raters=() if rater is None else tuple(f"r{k}" for k in range(int(rater.max()) + 1)),
         first=first,
         second=second,
         outcome=outcome.astype(np.int8),
-        rater=np.full(n, -1),
-        context=nothing,
+        rater=np.full(n, -1) if rater is None else rater,
+        context=nothing if prompt is None else prompt,
         duel=np.arange(n),
         voted_at=np.zeros(n, np.int64),
         seconds=unknown,
         chosen_by=nothing,
-        chance=unknown,
+        propensity=unknown,
         kind=nothing,
         expected=np.full(n, -1),
     )
