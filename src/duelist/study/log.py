@@ -26,7 +26,7 @@ RECENT_VOTES: Final = 20
 
 
 class RaterProgress(NamedTuple):
-    """The number of current votes of a rater, and the newest of them by duel, newest first."""
+    """The number of duels that a rater has voted on without skipping, and their newest votes by duel, newest first."""
 
     votes: int
     recent: list[tuple[int, Outcome]]
@@ -147,12 +147,12 @@ class StudyLog(StudyBase):
         return [(duel_from_rows(leased, arms, tx), is_valid(leased[0], now)) for leased in tx.open_leases()]
 
     def rater_progress(self, rater: str) -> RaterProgress:
-        """Return the number of current votes of a rater, and the newest of them."""
+        """Return the number of duels that a rater has voted on, skips not counted, and the newest votes."""
         rater = checked_rater(rater)
         with self._reading() as tx:
             votes = current_votes(tx.votes_of(rater, 0))
         recent = [(vote.duel, vote.outcome) for vote in reversed(votes[-RECENT_VOTES:]) if vote.outcome is not None]
-        return RaterProgress(len(votes), recent)
+        return RaterProgress(len({vote.duel for vote in votes if vote.outcome is not Outcome.SKIP}), recent)
 
     def revision(self) -> StudyRevision:
         """Return numbers that change with every change of the study."""

@@ -51,7 +51,7 @@ def test_fifty_pairs_by_keyboard_alone(server: Server, tabs: Tabs) -> None:
         pressed.append((*pair_on(page), keys[key]))
         page.keyboard.press(key)
     wait_until_saved(page)
-    expect(page.locator("#progress")).to_have_text("50 votes so far")
+    expect(page.locator("#progress")).to_have_text("40 votes so far")  # skips do not count
     arms_of = {arm["id"]: arm["payload"] for arm in arms}
     log = [(arms_of[vote.first], arms_of[vote.second], vote.outcome) for vote in server.load_study(name).votes()]
     assert log == pressed
@@ -404,3 +404,59 @@ def test_raters_see_no_message_of_the_server(
     message = page.locator("#message")
     expect(message.get_by_role("heading")).to_have_text(title)
     assert not {word for word in ("Arm", "lease 7", "tell", "duel", code) if word in message.inner_text()}
+
+
+def test_a_quota_with_gold_pairs_and_skips(server: Server, tabs: Tabs) -> None:
+    """The count never exceeds the quota, whatever kinds of pairs there were, and skips do not fill it."""
+    name = "a quota of five"
+    study = server.create_study(
+        name, [{"id": c, "payload": c} for c in "abcdef"], max_votes_per_rater=5, gold_share=0.5
+    )
+    beside = server.load_study(name)
+    for first, second in ("ab", "cd", "ef"):
+        beside.add_gold(first, second, "first")
+    page = tabs.open(server.rater_link(study, "ana"))
+    expect(page.locator("#progress")).to_have_text("0 of 5 votes")
+    votes = 0
+    for key in ["s", "ArrowLeft", "ArrowLeft", "s", "ArrowRight", "ArrowLeft", "ArrowLeft"]:
+        cast_vote(page, key)
+        votes += key != "s"
+        expect(page.locator("#progress")).to_have_text(f"{votes} of 5 votes")
+    expect(page.get_by_role("heading", name="You have finished. Thank you!")).to_be_visible()
+    page.reload()
+    expect(page.locator("#progress")).to_have_text("5 of 5 votes")
+    assert {vote.kind for vote in beside.votes()} == {"normal", "gold"}
+    beside.close()
+
+
+def test_undo_restores_the_reason(server: Server, tabs: Tabs) -> None:
+    study = server.create_study("reasons", [{"id": c, "payload": c} for c in "abcd"], ask_reason=True)
+    page = tabs.open(server.rater_link(study, "ana"))
+    wait_until_ready(page)
+    page.locator("#reason").fill("It is shorter.")
+    page.keyboard.press("Escape")
+    cast_vote(page, "ArrowLeft")
+    wait_until_ready(page)
+    expect(page.locator("#reason")).to_have_value("")
+    page.keyboard.press("u")
+    expect(page.locator("#reason")).to_have_value("It is shorter.")
+
+
+def test_reading_the_guidelines_is_not_response_time(server: Server, tabs: Tabs) -> None:
+    name = "guidelines"
+    study = server.create_study(name, [{"id": c, "payload": c} for c in "abcd"], guidelines="Take your time.")
+    page = tabs.open(server.rater_link(study, "ana"))
+    page.clock.install()
+    page.reload()
+    expect(page.locator("#rating")).to_be_visible()
+    page.keyboard.press("g")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.clock.run_for(60_000)
+    page.get_by_role("button", name="Close").click()
+    page.clock.run_for(2_000)
+    page.keyboard.press("ArrowLeft")
+    page.clock.run_for(2_000)
+    wait_until_saved(page)
+    (vote,) = server.load_study(name).votes()
+    assert vote.response_seconds is not None
+    assert 1.9 < vote.response_seconds < 30.0

@@ -149,8 +149,9 @@ def test_a_limit_in_total(url: str) -> None:
 def test_a_limit_per_rater(url: str) -> None:
     study = filled(storage=url)
     study.limit(per_rater=2)
-    for _ in range(2):
-        study.tell(study.ask("ana"), "skip", "ana")
+    for outcome in ("skip", "first", "skip", "tie"):  # skips do not count
+        study.tell(study.ask("ana"), outcome, "ana")
+    assert study.rater_progress("ana").votes == 2
     with pytest.raises(
         LimitReached, match=r"Rater 'ana' has 2 votes, and the limit is 2\. Raise the limit with `limit\(per_rater="
     ):

@@ -6,12 +6,12 @@ from collections import Counter
 
 from duelist.study.asking.pairs import Pair
 from duelist.study.items.catalog import ArmCatalog
-from duelist.study.records import DuelKind, StudySettings
+from duelist.study.records import DuelKind, Outcome, StudySettings
 from duelist.study.storage import TrainingVote, Transaction
 
 
 class VoteCounts:
-    """Votes in total, per pair and per rater, up to a row of the log; those of excluded raters do not count.
+    """Votes in total, per pair and per rater, up to a row of the log; those of excluded raters and skips do not count.
 
     Gold and repeated duels count in total and per rater, so that raters cannot tell them from others by the limits.
     """
@@ -24,7 +24,8 @@ class VoteCounts:
         self.per_pair: Counter[Pair] = Counter()
         self.per_rater: Counter[str | None] = Counter()
         self._sequence = 0
-        self._undone: set[int] = set()
+        self._uncounted: set[int] = set()
+        """Votes that are undone or skips now, by their first row."""
         self._counting_revision = counting_revision
 
     def refresh(self, tx: Transaction, settings: StudySettings, arms: ArmCatalog) -> None:
@@ -39,11 +40,12 @@ class VoteCounts:
         self._sequence = tx.counters.n_votes
 
     def _count(self, vote: TrainingVote, arms: ArmCatalog) -> None:
-        counted_before = vote.sequence != vote.root and vote.root not in self._undone
-        change = int(vote.outcome is not None) - int(counted_before)
+        counts = vote.outcome not in (None, Outcome.SKIP)
+        counted_before = vote.sequence != vote.root and vote.root not in self._uncounted
+        change = int(counts) - int(counted_before)
         self.total += change
         if vote.kind is DuelKind.NORMAL:
             first, second = arms.number_at(vote.first_row), arms.number_at(vote.second_row)
             self.per_pair[min(first, second), max(first, second)] += change
         self.per_rater[vote.rater] += change
-        (self._undone.add if vote.outcome is None else self._undone.discard)(vote.root)
+        (self._uncounted.discard if counts else self._uncounted.add)(vote.root)

@@ -106,6 +106,13 @@ function show(pair) {
 
 // -- votes --------------------------------------------------------------------------------------------------------------
 
+/** A skipped pair does not count towards the number that was asked of the rater. */
+const countOfVote = (outcomes) => (Object.values(outcomes)[0] === "skip" ? 0 : 1);
+/** Time with the guidelines or the shortcuts open is not response time. */
+const leaveOut = (milliseconds) => {
+  state.shownAt = Math.min(performance.now(), state.shownAt + milliseconds);
+};
+
 const isReady = () => state.current !== null && performance.now() - state.shownAt >= DOUBLE_CLICK;
 
 function vote(outcomes) {
@@ -118,9 +125,9 @@ function vote(outcomes) {
     ...(reason ? { reason } : {}),
     response_seconds: Math.round(performance.now() - state.shownAt) / 1000,
   };
-  store("history", [...load("history", []), { pair, outcomes }].slice(-HISTORY_LENGTH));
+  store("history", [...load("history", []), { pair, outcomes, reason }].slice(-HISTORY_LENGTH));
   state.current = null;
-  state.newVotes += 1;
+  state.newVotes += countOfVote(outcomes);
   queue.add({ kind: "vote", duel: pair.id, body });
   showNext();
   updateStatus();
@@ -141,9 +148,10 @@ async function undo() {
   if (state.current) state.upcoming.unshift(state.current);
   if (!queue.cancel(last.pair.id))
     queue.add({ kind: "undo", duel: last.pair.id, criteria: Object.keys(last.outcomes) });
-  state.newVotes -= 1;
+  state.newVotes -= countOfVote(last.outcomes);
   show(last.pair);
   voteBar.restore(last.outcomes);
+  find("#reason").value = last.reason ?? "";
   updateStatus();
   speak("Your last vote was undone. The pair is shown again.");
 }
@@ -157,7 +165,7 @@ async function undoOnServer() {
     await send({ kind: "undo", duel: last.duel_id, criteria });
     const pair = await post(`/studies/${study}/ask`, { in_progress: idsOnPage().slice(0, 3) });
     if (state.current) state.upcoming.unshift(state.current);
-    state.newVotes -= 1;
+    state.newVotes -= countOfVote({ "": last.outcome });
     state.profile.recent = state.profile.recent.filter((each) => each.duel_id !== last.duel_id);
     show(pair);
     updateStatus();
@@ -244,8 +252,8 @@ const ACTIONS = {
   b: () => voteBar.choose("both_bad"),
   s: () => voteBar.choose("skip"),
   u: undo,
-  "?": () => showShortcuts(voteBar.offered, state.profile.ask_reason),
-  g: () => showGuidelines(state.profile.guidelines),
+  "?": () => showShortcuts(voteBar.offered, state.profile.ask_reason, leaveOut),
+  g: () => showGuidelines(state.profile.guidelines, leaveOut),
   r: () => find("#reason").focus(),
   p: () => state.player?.togglePlay(),
   h: () => state.player?.toggleSound(),
@@ -317,10 +325,12 @@ async function start() {
   find("#show-guidelines").hidden = !guidelines;
   voteBar = new VoteBar(find("#vote-bar"), criteria, answers, { vote, undo, isReady });
   queue = new OfflineQueue(storageKey("queue"), send, onQueueProgress);
-  state.newVotes = queue.entries.reduce((sum, entry) => sum + (entry.kind === "vote" ? 1 : -1), 0);
+  const countOfEntry = ({ kind, body }) =>
+    kind === "vote" ? countOfVote(body.outcomes ?? { "": body.outcome }) : -1;
+  state.newVotes = queue.entries.reduce((sum, entry) => sum + countOfEntry(entry), 0);
   if (guidelines && !load("guidelines-read", false)) {
     store("guidelines-read", true);
-    showGuidelines(guidelines);
+    showGuidelines(guidelines, leaveOut);
   }
   updateStatus();
   await loadPairs();
@@ -335,9 +345,9 @@ addEventListener("hashchange", () => location.reload()); // another link was ope
 addEventListener("click", onClick);
 addEventListener("online", () => queue && loadPairs());
 find("#show-shortcuts").addEventListener("click", () =>
-  showShortcuts(voteBar?.offered ?? [], state.profile?.ask_reason),
+  showShortcuts(voteBar?.offered ?? [], state.profile?.ask_reason, leaveOut),
 );
-find("#show-guidelines").addEventListener("click", () => showGuidelines(state.profile.guidelines));
+find("#show-guidelines").addEventListener("click", () => showGuidelines(state.profile.guidelines, leaveOut));
 try {
   await signIn();
   await start();

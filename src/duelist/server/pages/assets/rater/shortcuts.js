@@ -23,7 +23,7 @@ export function actionFor(event, actions) {
   return Object.hasOwn(actions, key) ? actions[key] : null;
 }
 
-function showDialog(title, ...children) {
+function showDialog(title, onClose, ...children) {
   const dialog = el(
     "dialog",
     { "aria-labelledby": "dialog-title" },
@@ -35,13 +35,17 @@ function showDialog(title, ...children) {
       button("Close", () => dialog.close(), { class: "primary", autofocus: true }),
     ),
   );
-  dialog.addEventListener("close", () => dialog.remove());
+  const openedAt = performance.now();
+  dialog.addEventListener("close", () => {
+    dialog.remove();
+    onClose(performance.now() - openedAt);
+  });
   document.body.append(dialog);
   dialog.showModal();
 }
 
-/** Show the shortcuts for the outcomes that the study offers. */
-export function showShortcuts(offered, asksReason) {
+/** Show the shortcuts for the outcomes that the study offers; `onClose` gets the milliseconds for which they were open. */
+export function showShortcuts(offered, asksReason, onClose) {
   const rows = [
     ["←", "Left is better"],
     ["→", "Right is better"],
@@ -68,6 +72,7 @@ export function showShortcuts(offered, asksReason) {
   });
   showDialog(
     "Keyboard shortcuts",
+    onClose,
     el(
       "dl",
       { class: "shortcuts" },
@@ -77,6 +82,6 @@ export function showShortcuts(offered, asksReason) {
   );
 }
 
-export function showGuidelines(text) {
-  if (text) showDialog("Guidelines", renderBlocks([{ type: "markdown", text }]));
+export function showGuidelines(text, onClose) {
+  if (text) showDialog("Guidelines", onClose, renderBlocks([{ type: "markdown", text }]));
 }
