@@ -208,9 +208,8 @@ def test_subscribed_studies_stay_open_while_others_close(
             make(n_arms=2)
         duel = checked(admin.post(f"{study}/ask", json={"rater": "ana"}))["id"]
         checked(admin.post(f"{study}/votes", json={"duel": duel, "rater": "ana", "outcome": "first"}))
-        until_silent = itertools.takewhile(lambda line: line != ": still here", lines)
-        told = (json.loads(line[6:])["votes"] for line in until_silent if line.startswith("data: "))
-        assert any(votes == 1 for votes in told)
+        heard = itertools.islice((line for line in lines if line), 30)  # on a busy machine with keep-alives between
+        assert any(json.loads(line[6:])["votes"] == 1 for line in heard if line.startswith("data: "))
 
 
 def test_the_queue_lists_pending_duels(admin: httpx.Client, study: str) -> None:
