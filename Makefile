@@ -241,12 +241,15 @@ bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes ar
 	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic
+.PHONY: bench-intervals bench-system-intervals bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/intervals.md
 
 bench-system-intervals: for-tests ## Measure the coverage of intervals of systems on prompts (50 CPU minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.system_intervals --page docs/system-intervals.md
+
+bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
 	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/arm-effects.md

@@ -16,8 +16,8 @@ from benchmarks.quality.goals.problems import GoalWorld
 from duelist.core.arrays import Floats
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
-from duelist.model.misfit import MISFIT_LEVEL, PairVotes, fit_arm_effects, misfit_p_value
-from duelist.model.stopping import LinearPosterior, not_ruled_out
+from duelist.model.misfit import MISFIT_LEVEL, PairVotes, fit_effect_sizes, misfit_p_value, spans_all_utilities
+from duelist.model.stopping import LinearPosterior, leader
 from duelist.policies.base import Policy
 from duelist.simulation.simulate import policy_seed
 
@@ -68,17 +68,12 @@ class Judge:
         wins = self._wins[first, second]
         votes = PairVotes(first, second, wins + self._wins[second, first], wins)
         arms, known = self._arms, self._fit(votes)
-        if not self._plain and misfit_p_value(arms, votes, known, "logistic") < MISFIT_LEVEL:
-            arms, known = fit_arm_effects(arms, votes, known, "logistic")
-        utilities = arms @ known.theta
-        best = int(np.argmax(utilities))
-        apart = arms - arms[best]
-        squares = np.einsum("nd,dn->n", apart, np.linalg.solve(known.curvature, apart.T))
-        same = (apart == 0.0).all(axis=1)
-        prior = (np.square(apart) / known.ridge).sum(axis=1)
-        gaps, squares = np.where(same, 0.0, utilities[best] - utilities), np.where(same, 0.0, np.maximum(squares, 0.0))
-        kept = not_ruled_out(gaps, squares, prior, delta) & ~same
-        return best, not kept.any()
+        found = leader(arms, known, delta)
+        if self._plain or spans_all_utilities(arms):
+            return found
+        if found[1] or misfit_p_value(arms, votes, known, "logistic") < MISFIT_LEVEL:
+            found = leader(arms, fit_effect_sizes(arms, votes, known, "logistic"), delta)
+        return found
 
     def _fit(self, votes: PairVotes) -> LinearPosterior:
         z = self._arms[votes.first] - self._arms[votes.second]

@@ -10,12 +10,14 @@ V = diag(W mu'), covariance
 
 so that S'C^+ S is chi-squared with rank(C) degrees of freedom: Rao's score test of "no arm has an effect".
 
-If the test rejects, utilities become x_i . theta + e_i with arm effects e_i ~ N(0, tau^2): one more feature per arm, with ridge 1/tau^2.
-tau is estimated with them (`model/vote_fit.py`).
+If the test rejects, or features alone would decide which arm is best, utilities become x_i . theta + e_i with arm effects
+e_i ~ N(0, tau^2): one more feature per arm, with ridge 1/tau^2. Votes that do not compare the arms themselves say nothing about tau, so
+tau is not estimated: the decision averages over several (`SIZES`), weighted by the evidence of the votes (Laplace).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,17 +27,16 @@ from scipy.special import chdtrc
 
 from duelist import native
 from duelist.core.arrays import Floats, Ints
-from duelist.model.answers import LinkedPair
+from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
-from duelist.model.stopping import LinearPosterior, curvature_root
-from duelist.model.utility import Block, Utility, effects
-from duelist.model.vote_fit import fit
-from duelist.model.votes import Votes
+from duelist.model.stopping import LinearPosterior, Model, curvature_root
 
 MAX_TESTED_ARMS: Final = 300
 """With more arms neither the test nor arm effects are computed: it would take too long."""
 MISFIT_LEVEL: Final = 0.2
 """P-value of the misfit test below which arms are given effects."""
+SIZES: Final[Mapping[float, float]] = {0.0: 0.5, 0.125: 0.1, 0.25: 0.1, 0.5: 0.1, 1.0: 0.1, 2.0: 0.1}
+"""Prior shares of standard deviations tau of arm effects, in utility: as often as not features explain everything."""
 _RANK_TOLERANCE: Final = 1e-8
 
 
@@ -101,24 +102,31 @@ def misfit_p_value(arms: Floats, votes: PairVotes, posterior: LinearPosterior, l
     return float(chdtrc(int(positive.sum()), statistic))
 
 
-def fit_arm_effects(
-    arms: Floats, votes: PairVotes, posterior: LinearPosterior, link: str
-) -> tuple[Floats, LinearPosterior]:
-    """Return the arms with one more feature each, for its effect, and the posterior over both; identical arms share an effect."""
+def fit_effect_sizes(
+    arms: Floats, votes: PairVotes, posterior: LinearPosterior, link: str, shares: Mapping[float, float] = SIZES
+) -> list[Model]:
+    """Return the posterior with arm effects of each size, weighted by share and evidence; identical arms share an effect."""
     _, groups = np.unique(arms, axis=0, return_inverse=True)
-    own = effects(groups.reshape(-1), name="arm effects", precision=None)
-    feature_ridge = np.broadcast_to(posterior.ridge, arms.shape[1])
-    items = np.stack([votes.first, votes.second], axis=1)
-    counts = np.stack([votes.wins, votes.mass - votes.wins], axis=1)
-    model = Utility((Block("features", arms, feature_ridge), own))
-    found = fit(Votes(len(arms), items, counts), model, LinkedPair(link))
-    extended = np.hstack([arms, own.design.toarray()])
-    theta, ridge = np.zeros(extended.shape[1]), np.append(feature_ridge, np.ones(own.width))
-    if found.fitted is not None and found.utility is not None:
-        theta, ridge = found.fitted.beta, found.utility.precisions
-    z = extended[votes.first] - extended[votes.second]
-    root = curvature_root(z, votes.mass * get_link(link).slope(z @ theta), ridge)
-    return extended, LinearPosterior(theta, root.T @ root, ridge, posterior.votes, root)
+    effects = np.eye(int(groups.max(initial=0)) + 1)[groups.reshape(-1)]
+    ridge = np.broadcast_to(posterior.ridge, arms.shape[1])
+    found = []
+    for size, share in shares.items():
+        shown = np.hstack([arms, effects]) if size else arms
+        precision = np.append(ridge, np.full(shown.shape[1] - arms.shape[1], size**-2.0 if size else 1.0))
+        z = shown[votes.first] - shown[votes.second]
+        theta = fit_mle(z, np.clip(votes.wins / votes.mass, 0.0, 1.0), votes.mass, precision, link).theta
+        gap = z @ theta
+        root = curvature_root(z, votes.mass * get_link(link).slope(gap), precision)
+        loss = 0.5 * precision @ np.square(theta) + votes.mass @ get_link(link).potential(gap) - votes.wins @ gap
+        log_evidence = 0.5 * np.log(precision).sum() - np.log(np.abs(np.diag(root))).sum() - loss
+        known = LinearPosterior(theta, root.T @ root, precision, posterior.votes, root)
+        found.append(Model(shown, known, float(np.log(share) + log_evidence)))
+    return found
+
+
+def spans_all_utilities(arms: Floats) -> bool:
+    """Whether features explain any utilities of these arms, since there are so few arms."""
+    return _orthogonal_basis(np.unique(arms, axis=0)).shape[1] == 0
 
 
 def _orthogonal_basis(arms: Floats) -> Floats:

@@ -10,6 +10,13 @@ normal mixture of Robbins 1970, one-sided). If j is as good as i, it ever reache
 delta / (K - 1). The rule may therefore be checked after every vote (it is anytime-valid): the arm decided for is wrong with probability at
 most delta, up to the normal approximation.
 
+With several models (`Mixture`), such as several sizes of arm effects, each likelihood ratio is that of the mixture: with prior
+weights and evidence of model m in p_m, arm j is ruled out if
+
+    sum_m p_m 2 Phi(g_m / w_m)  >  (K - 1) / delta  sum_m p_m (w_0m / w_m) exp(-g_m^2 / (2 w_m^2)),
+
+where i has the largest mean utility under the posterior of the mixture. With one model this is the rule above.
+
 With a tolerance e > 0, g + e replaces g, and "j is better by e" replaces "they are equal": an arm is ruled out once the votes show that it
 is not better by e or more. The arm decided for is then best to within e with the same probability, and the rule stops even
 if arms are nearly equal.
@@ -25,7 +32,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from duelist.core.arrays import Floats, Ints, check_choice, is_number
 from duelist.core.errors import InvalidInput
@@ -243,15 +250,33 @@ def curvature_root(z: Floats, weights: Floats, ridge: Floats) -> Floats:
     return np.asarray(np.linalg.qr(stacked / scale, mode="r")) * scale
 
 
+@dataclass(frozen=True)
+class Model:
+    """One model of a mixture: features of the arms, effects included, the posterior, and the log of its weight."""
+
+    arms: Floats
+    posterior: LinearPosterior
+    log_weight: float
+
+
+Mixture = Sequence[Model]
+"""Models with the logs of their posterior weights, which need not add to 1."""
+
+
 def recommend(
-    arms: Floats, posterior: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0, *, rules_out: bool = True
+    arms: Floats,
+    posterior: LinearPosterior | Mixture,
+    delta: float = 0.05,
+    tolerance: float = 0.0,
+    *,
+    rules_out: bool = True,
 ) -> Recommendation:
     """Apply the stopping rule to arms (n_arms, dim).
 
     Parameters
     ----------
     arms, posterior
-        Features of the arms, and what the votes say about theta.
+        Features of the arms, and what the votes say about theta, by one model or several.
     delta, tolerance
         Error rate, and tolerance in utility.
     rules_out
@@ -266,13 +291,15 @@ def recommend(
     distinct = [a for a in drawn if a == found.best or not found.identical[a]]
     return Recommendation(
         best=found.best,
-        probability=_probability_of_first(found.whitened[distinct], -found.gaps[distinct]),
+        probability=sum(
+            share * _probability_of_first(whitened[distinct], -gaps[distinct]) for share, whitened, gaps in found.models
+        ),
         interval=lead_interval(found.best, found.gaps, found.squares),
         candidates=tuple(_by_utility(found.best, found.gaps, found.open)),
         delta=delta,
         identical=tuple(np.flatnonzero(found.identical & (np.arange(len(arms)) != found.best)).tolist()),
         tolerance=tolerance,
-        votes_expected=forecast_votes(found.gaps, found.squares, found.prior, posterior.votes, delta, tolerance)
+        votes_expected=forecast_votes(found.gaps, found.squares, found.prior, found.votes, delta, tolerance)
         if rules_out
         else None,
         tied=tuple(tied_with_best(found.best, found.gaps, found.squares).tolist()),
@@ -315,10 +342,20 @@ def recommend_from_gaps(posterior: GapPosterior, delta: float, tolerance: float 
     )
 
 
-def decided_arm(arms: Floats, posterior: LinearPosterior, delta: float = 0.05, tolerance: float = 0.0) -> int | None:
+def decided_arm(
+    arms: Floats, posterior: LinearPosterior | Mixture, delta: float = 0.05, tolerance: float = 0.0
+) -> int | None:
     """Return the best arm if all others are ruled out, else None; faster than `recommend`."""
+    best, decided = leader(arms, posterior, delta, tolerance)
+    return best if decided else None
+
+
+def leader(
+    arms: Floats, posterior: LinearPosterior | Mixture, delta: float = 0.05, tolerance: float = 0.0
+) -> tuple[int, bool]:
+    """Return the best arm, and whether all others are ruled out."""
     found = _compare(arms, posterior, check_delta(delta), tolerance)
-    return found.best if not (found.open & ~found.identical).any() else None
+    return found.best, not (found.open & ~found.identical).any()
 
 
 def _by_utility(best: int, gaps: Floats, chosen: Bools) -> list[int]:
@@ -332,23 +369,57 @@ class _Comparison:
     gaps: Floats
     squares: Floats
     prior: Floats
-    whitened: Floats
+    votes: float
+    models: list[tuple[float, Floats, Floats]]
+    """Share, whitened arms and gaps of each model."""
     open: Bools
     """Arms not ruled out."""
     identical: Bools
     """Arms with the features of the best, including the best."""
 
 
-def _compare(arms: Floats, posterior: LinearPosterior, delta: float, tolerance: float) -> _Comparison:
-    utilities = arms @ posterior.theta
-    best = int(np.argmax(utilities))
+def _compare(arms: Floats, posterior: LinearPosterior | Mixture, delta: float, tolerance: float) -> _Comparison:
+    models = [Model(arms, posterior, 0.0)] if isinstance(posterior, LinearPosterior) else posterior
+    log_weights = np.array([model.log_weight for model in models])
+    shares = np.exp(log_weights - logsumexp(log_weights))
+    utilities = np.array([model.arms @ model.posterior.theta for model in models])
+    mean = shares @ utilities
+    best = int(np.argmax(mean))
     identical = (arms == arms[best]).all(axis=1)
-    whitened = posterior.whiten(arms)
-    squares = np.where(identical, 0.0, np.square(whitened - whitened[best]).sum(axis=1))
-    prior = (np.square(arms - arms[best]) / posterior.ridge).sum(axis=1)
-    gaps = np.where(identical, 0.0, utilities[best] - utilities)
-    still_open = not_ruled_out(gaps, squares, prior, delta, tolerance) | identical
-    return _Comparison(best, gaps, squares, prior, whitened, still_open, identical)
+    gaps = np.where(identical, 0.0, utilities[:, best, None] - utilities)
+    whitened = [model.posterior.whiten(model.arms) for model in models]
+    squares = np.array([np.square(rows - rows[best]).sum(axis=1) for rows in whitened])
+    squares = np.where(identical, 0.0, squares)
+    prior = np.array([(np.square(m.arms - m.arms[best]) / m.posterior.ridge).sum(axis=1) for m in models])
+    if len(models) == 1:
+        still_open = not_ruled_out(gaps[0], squares[0], prior[0], delta, tolerance)
+    else:
+        still_open = _not_ruled_out_by_all(log_weights, gaps, squares, prior, delta, tolerance)
+    gap = np.where(identical, 0.0, mean[best] - mean)
+    spread = squares + np.square(gaps - gap)
+    return _Comparison(
+        best,
+        gap,
+        shares @ spread,
+        shares @ prior,
+        models[0].posterior.votes,
+        list(zip(shares.tolist(), whitened, gaps, strict=True)),
+        still_open | identical,
+        identical,
+    )
+
+
+def _not_ruled_out_by_all(
+    log_weights: Floats, gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float
+) -> Bools:
+    """Return which arms a mixture does not rule out, given g, w^2 and w_0^2 by model."""
+    apart = squares > 0.0
+    width = np.sqrt(np.where(apart, squares, 1.0))
+    lead = np.where(apart, (gaps + tolerance) / width, 0.0)
+    shrinkage = np.where(apart, np.maximum(prior / np.square(width), 1.0), 1.0)
+    better = logsumexp(log_weights[:, None] + np.log(2.0) + log_ndtr(lead), axis=0)
+    equal = logsumexp(log_weights[:, None] + 0.5 * np.log(shrinkage) - 0.5 * np.square(lead), axis=0)
+    return np.asarray(better - equal <= np.log(max(gaps.shape[1] - 1, 1) / delta))
 
 
 def _upper_factor(matrix: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats, check_arms, is_integer
 from duelist.core.errors import InvalidInput
-from duelist.policies.base import Arms, CopiedBySnapshot
+from duelist.policies.base import Arms, CopiedBySnapshot, Policy
 from duelist.policies.engine.arm_effects import ArmEffectsLearner, UtilityPosterior
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class FittedPolicy(CopiedBySnapshot):
     estimator: str
     pure_exploration: ClassVar[bool] = False
     """Whether it asks to find the best arm, rather than to keep regret small."""
+    asks_with_effects: ClassVar[bool] = False
+    """Whether `ask` uses arm effects once features alone would decide (`BestArmPair`)."""
     _player: Any
     _effects: ArmEffectsLearner | None
 
@@ -129,10 +131,12 @@ class FittedPolicy(CopiedBySnapshot):
             how far its win probability may exceed one half. If arms are nearly equal, only a tolerance leads to a
             decision.
         effects
-            Whether arms have effects beside their features (`duelist.model.misfit`). None: if a test says that features
-            alone do not explain the votes; the advice then says so. The test needs all arms asked about, up to 300, and
-            votes by pair, which a policy counts (with the one-pass estimator for up to 2,048 pairs, those of 64 arms).
-            Without the test, the advice says that.
+            Whether arms have effects beside their features (`duelist.model.misfit`). None (default): features alone
+            never decide. Where they would, or where a test says that they do not explain the votes, the decision
+            averages over several sizes of arm effects, so votes on the arms themselves must confirm it. `BestArmPair`
+            asks for these votes; other policies may not. This needs votes by pair, which a policy counts (with the
+            one-pass estimator for up to 2,048 pairs, those of 64 arms), and all arms asked about, up to 300. Otherwise
+            features alone decide, and the advice says that this was not tested. False: features alone decide.
 
         >>> import duelist as dl, numpy as np
         >>> policy, arms = dl.LocalPairUCB(random_state=0), np.eye(3)
@@ -202,6 +206,10 @@ class FittedPolicy(CopiedBySnapshot):
         if not is_integer(layer) or not -layers <= layer < layers:
             raise InvalidInput(f"layer is {layer}.", f"This policy has layers 0 to {layers - 1}.", field="layer")
         return int(layer) % layers
+
+    @abstractmethod
+    def with_arm_effects(self, arms: Arms) -> Policy:
+        """Return a policy of the same kind with arm effects that has learned the votes so far."""
 
     @abstractmethod
     def _uses_arm_effects(self, arms: Any) -> bool:

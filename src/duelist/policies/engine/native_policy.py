@@ -174,6 +174,13 @@ class NativePolicy(FittedPolicy):
             raise no_pairs_left(len(shown))
         return duel
 
+    def _ask_pair(self, arms: Floats, first: int, second: int) -> Duel:
+        """Ask a given pair."""
+        number, pair = self._player.next_id, arms[[first, second]]
+        self._player.next_id = number + 1
+        self._player.add_pending(number, first, second, 0, 1.0, pair[0] - pair[1], native.arm_fingerprints(pair))
+        return Duel(first, second, number)
+
     def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
         """Learn the outcome of an asked duel; `weight` 2 counts as two equal outcomes."""
         if self._player.tell(duel, outcome, weight):

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from duelist import native
+from duelist.core.arms import ArmTable
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.model.misfit import (
     MAX_TESTED_ARMS,
     MISFIT_LEVEL,
+    SIZES,
     PairCounts,
     PairVotes,
     VotesUnavailable,
-    fit_arm_effects,
+    fit_effect_sizes,
     match_votes,
     misfit_p_value,
+    spans_all_utilities,
 )
 from duelist.model.stopping import (
     LinearPosterior,
+    Mixture,
     Recommendation,
     check_delta,
     decided_arm,
     recommend,
     utility_tolerance,
 )
+from duelist.policies.base import Choice
 from duelist.policies.engine.feature_scale import (
     DecisionScale,
     decision_scale,
@@ -39,9 +45,12 @@ from duelist.policies.engine.pooled_fit import fit_rows, pooled_posterior, vote_
 if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
 
+ASKING_DELTA: Final = 0.05
+"""Error rate at which a policy that looks for the best arm begins to ask with arm effects; that of `recommend` by default."""
 _CLEAR_MISFIT: Final = 0.01
 """P-value below which the advice says that the features do not explain the votes."""
 _NO_VOTES: Final = "there are no votes yet"
+_NOT_YET: Final = "the features alone decide, and votes on the arms themselves do not yet"
 _FOREIGN_SCALE: Final = "the scale of a feature comes from arms unlike these"
 _UNDECIDABLE: Final = (
     "estimator='online' has learned with that scale and cannot decide: ask a new policy without such arms, or one with "
@@ -50,31 +59,39 @@ _UNDECIDABLE: Final = (
 
 
 class DecisionInput(NamedTuple):
-    """Arms and posterior for the stopping rule; arms have effects if features do not explain the votes."""
+    """Arms and posterior for the stopping rule, with arm effects where features alone would decide or do not explain the votes."""
 
     arms: Floats
-    posterior: LinearPosterior
+    posterior: LinearPosterior | Mixture
     warning: str
     """Anomalies of the votes or the arms; empty without any."""
     untested: str
     """Why the misfit test could not be made; empty if it was."""
     undecidable: bool = False
     """Whether no posterior could rule out an arm."""
+    confirming: bool = False
+    """Whether features alone decide and explain the votes, so that arm effects are there to confirm the decision."""
+
+
+class _ByFeatures(NamedTuple):
+    """What features alone say of arms with known votes."""
+
+    arms: Floats
+    posterior: LinearPosterior
+    exact: LinearPosterior
+    """The exact fit; `posterior` may be that of the one-pass estimator."""
 
 
 def recommend_arm(
     policy: FittedPolicy, arms: Floats, delta: float, tolerance: tuple[float, str], effects: bool | None
 ) -> Recommendation:
     """Return the stopping decision about these arms, with advice."""
-    given = _decision_input(policy, arms, effects)
-    found = recommend(
-        given.arms,
-        given.posterior,
-        delta,
-        utility_tolerance(*tolerance, policy.link),
-        rules_out=not given.undecidable,
-    )
+    delta, tolerance_in_utility = check_delta(delta), utility_tolerance(*tolerance, policy.link)
+    given = _decision_input(policy, arms, effects, delta, tolerance_in_utility)
+    found = recommend(given.arms, given.posterior, delta, tolerance_in_utility, rules_out=not given.undecidable)
     warning = given.warning
+    if given.confirming and not found.decided:
+        warning = "; ".join(filter(None, (warning, _not_yet(policy))))
     if given.untested and effects is None and found.decided:
         warning = "; ".join(filter(None, (warning, _untested(arms, given.untested))))
     return replace(found, tolerance_given=tolerance, advice=advice(policy, found, warning))
@@ -85,7 +102,7 @@ def decided_arm_of(
 ) -> int | None:
     """Return the arm that `recommend_arm` decides for, or None while undecided."""
     delta, tolerance_in_utility = check_delta(delta), utility_tolerance(*tolerance, policy.link)
-    given = _decision_input(policy, arms, effects)
+    given = _decision_input(policy, arms, effects, delta, tolerance_in_utility)
     if given.undecidable and len(arms) > 1:
         return None
     return decided_arm(given.arms, given.posterior, delta, tolerance_in_utility)
@@ -101,7 +118,26 @@ def check_effects(effects: object) -> None:
         )
 
 
-def _decision_input(policy: FittedPolicy, arms: Floats, effects: bool | None) -> DecisionInput:
+def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tuple[int, int]]) -> Choice | None:
+    """Return the pair to ask by arm effects, once features alone decide; None before, or if votes are not known by arm."""
+    votes = _votes_on(policy, arms)
+    if len(arms) == 1 or isinstance(votes, VotesUnavailable):
+        return None
+    alone = _by_features(policy, arms, votes)
+    if spans_all_utilities(arms) or decided_arm(alone.arms, alone.posterior, ASKING_DELTA) is None:
+        return None
+    table = ArmTable(len(arms), arms)
+    pending = [
+        (table[[first, second]], 0, share)
+        for _, first, second, _, share, difference, _ in policy._player.pending()
+        if max(first, second) < len(arms) and np.array_equal(arms[first] - arms[second], difference)
+    ]
+    return policy.with_arm_effects(arms).suggest(table, pending, exclude=exclude)
+
+
+def _decision_input(
+    policy: FittedPolicy, arms: Floats, effects: bool | None, delta: float, tolerance: float
+) -> DecisionInput:
     check_effects(effects)
     if policy._player.dim == 0:
         prior = LinearPosterior(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0)
@@ -114,15 +150,27 @@ def _decision_input(policy: FittedPolicy, arms: Floats, effects: bool | None) ->
                 "Leave effects out, or ask with ArmTable(n, features), which has arm effects.",
             )
         return _input_without_votes(policy, arms, scale, votes.reason)
+    alone = _by_features(policy, arms, votes)
+    misfit = "" if effects is not None else _misfit_warning(policy, alone, votes)
+    confirming = (
+        effects is None
+        and not misfit
+        and not spans_all_utilities(arms)
+        and decided_arm(alone.arms, alone.posterior, delta, tolerance) is not None
+    )
+    if not (effects or misfit or confirming):
+        return DecisionInput(alone.arms, alone.posterior, scale.warning, "")
+    shares = {size: share for size, share in SIZES.items() if size or not effects}
+    mixture = fit_effect_sizes(alone.arms, votes, alone.exact, policy.link, shares)
+    warning = "; ".join(filter(None, (scale.warning, misfit)))
+    return DecisionInput(alone.arms, mixture, warning, "", confirming=confirming)
+
+
+def _by_features(policy: FittedPolicy, arms: Floats, votes: PairVotes) -> _ByFeatures:
+    scale = decision_scale(policy, arms)
     shown, ridge = with_outlier_effects(arms, scale)
     exact = fit_rows(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
-    posterior = _as_learned(policy, scale) if policy.online_ and not scale.differs else exact
-    if effects is False:
-        return DecisionInput(shown, posterior, scale.warning, "")
-    misfit = "" if effects else _misfit_warning(policy, misfit_p_value(shown, votes, exact, policy.link))
-    if effects or misfit:
-        shown, posterior = fit_arm_effects(shown, votes, exact, policy.link)
-    return DecisionInput(shown, posterior, "; ".join(filter(None, (scale.warning, misfit))), "")
+    return _ByFeatures(shown, _as_learned(policy, scale) if policy.online_ and not scale.differs else exact, exact)
 
 
 def _input_without_votes(policy: FittedPolicy, arms: Floats, scale: DecisionScale, reason: str) -> DecisionInput:
@@ -175,7 +223,9 @@ def counted_votes(policy: FittedPolicy, arms: Floats) -> PairVotes:
     return votes
 
 
-def _misfit_warning(policy: FittedPolicy, p_value: float) -> str:
+def _misfit_warning(policy: FittedPolicy, alone: _ByFeatures, votes: PairVotes) -> str:
+    """Return a warning that features do not explain the votes; empty if the misfit test does not say so."""
+    p_value = misfit_p_value(alone.arms, votes, alone.exact, policy.link)
     if p_value >= MISFIT_LEVEL:
         return ""
     verb = "do not" if p_value < _CLEAR_MISFIT else "may not"
@@ -188,9 +238,16 @@ def _misfit_warning(policy: FittedPolicy, p_value: float) -> str:
     return f"the features {verb} explain the votes (p = {p_value:.2g}), so this decision uses arm effects; {hint}"
 
 
+def _not_yet(policy: FittedPolicy) -> str:
+    """Return what to do where features alone decide and the model with arm effects does not."""
+    if policy.asks_with_effects:
+        return f"{_NOT_YET}: keep asking"
+    return f"{_NOT_YET}: ask more, or give effects=False if nothing but the features can matter"
+
+
 def _untested(arms: Floats, reason: str) -> str:
     """Return a warning that misfit was not tested; empty if as few arms as features leave nothing to test."""
-    if len(np.unique(arms, axis=0)) <= arms.shape[1] + 1:
+    if spans_all_utilities(arms):
         return ""
     return (
         f"whether the features explain the votes was not tested: {reason}; if they may not, ask with "

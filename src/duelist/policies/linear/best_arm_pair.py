@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+from duelist.core.arrays import check_arms
+from duelist.core.duel import Duel
+from duelist.policies.base import Arms
 from duelist.policies.engine import LocalCurvature
 
 
@@ -30,6 +34,11 @@ class BestArmPair(LocalCurvature):
     greedy one of LinGapE (Xu, Honda, Sugiyama 2018) with the slope of the link as in GLGapE (Kazerouni, Wein 2021), for
     comparisons. The policy finds the best arm with few votes and does not keep regret small: it shows bad arms if they
     are informative.
+
+    Once features alone would decide at error rate 0.05, the policy asks what it would ask with arm effects
+    (`with_arm_effects`) after the same votes, so that votes on the arms themselves confirm or refute the decision. That
+    is so for at most 300 arms that stay, unless they are too few for features to be wrong. With distinct=False, as in
+    simulations, and in `suggest`, features alone ask to the end.
 
     Deviations
     ----------
@@ -61,4 +70,16 @@ class BestArmPair(LocalCurvature):
 
     pure_exploration: ClassVar[bool] = True
 
+    asks_with_effects: ClassVar[bool] = True
+
     ridge_reference_dim: ClassVar[float] = 5.0
+
+    def ask(self, arms: Arms, *, distinct: bool = True, exclude: Collection[tuple[int, int]] = ()) -> Duel:
+        """Return two arms to compare; see `NativePolicy.ask`. With distinct=False, by features alone to the end."""
+        if distinct and not self._uses_arm_effects(arms) and self._player.dim and self._player.learned.any():
+            from duelist.policies.engine.recommend import pair_with_effects  # imports SciPy, which is slow
+
+            choice = pair_with_effects(self, check_arms(arms, self.dim_), exclude)
+            if choice is not None:
+                return self._ask_pair(check_arms(arms, self.dim_), choice.first, choice.second)
+        return super().ask(arms, distinct=distinct, exclude=exclude)
