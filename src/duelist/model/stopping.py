@@ -396,17 +396,9 @@ def _compare(arms: Floats, posterior: LinearPosterior | Mixture, delta: float, t
     else:
         still_open = _not_ruled_out_by_all(log_weights, gaps, squares, prior, delta, tolerance)
     gap = np.where(identical, 0.0, mean[best] - mean)
-    spread = squares + np.square(gaps - gap)
-    return _Comparison(
-        best,
-        gap,
-        shares @ spread,
-        shares @ prior,
-        models[0].posterior.votes,
-        list(zip(shares.tolist(), whitened, gaps, strict=True)),
-        still_open | identical,
-        identical,
-    )
+    spread, votes = shares @ (squares + np.square(gaps - gap)), models[0].posterior.votes
+    each = list(zip(shares.tolist(), whitened, gaps, strict=True))
+    return _Comparison(best, gap, spread, shares @ prior, votes, each, still_open | identical, identical)
 
 
 def _not_ruled_out_by_all(
