@@ -75,8 +75,9 @@ lint: for-tests $(VENV)/.group-lint ## Check style and imports: ruff, import-lin
 	$(BIN)/lint-imports
 	scripts/check-files $(BIN)
 
-types: for-tests $(VENV)/.group-lint $(VENV)/.group-server $(VENV)/.group-pages ## Check the types of the package and of its tests with mypy.
+types: for-tests $(VENV)/.group-lint $(VENV)/.group-server $(VENV)/.group-pages ## Check the types of the package, its tests, and the snippets of the docs.
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_snippets.py
 
 format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
 	$(BIN)/ruff check --fix .
