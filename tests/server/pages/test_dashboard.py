@@ -417,3 +417,15 @@ def test_systems_by_category_and_by_prompt(server: Server, tabs: Tabs) -> None:
     page.get_by_role("combobox", name="Compare").select_option("item")
     expect(page.locator("caption", has_text="30 votes on 12 items")).to_be_visible()
     beside.close()
+
+
+def test_a_tolerance_in_the_page(server: Server, tabs: Tabs, study_with_votes: tuple[str, int]) -> None:
+    """The field asks for what the advice advises: the decision is that of the library."""
+    name, study = study_with_votes
+    page = tabs.open_as_owner(f"/study/{study}#results")
+    expect(page.get_by_text("an item with 100% may stand beside others that are not ruled out")).to_be_visible()
+    page.get_by_label("Tolerance in percentage points").fill("45")
+    page.keyboard.press("Tab")
+    expected = server.load_study(name).can_stop(tolerance=0.45, unit="chance", labels=True)
+    assert expected.done
+    expect(page.locator(".decision")).to_contain_text(expected.statement)

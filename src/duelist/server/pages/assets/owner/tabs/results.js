@@ -77,17 +77,25 @@ export function resultsTab(app) {
       "Gold pairs, repeated pairs, skipped or undone votes, and excluded votes do not count.",
   });
   ranking.node.insertBefore(el("label", { class: "inline" }, "Exclude the influence of ", controls), ranking.body);
+  let tolerance = {};
+  const decision = new LivePanel({
+    title: "Can I stop?",
+    wide: true,
+    description:
+      "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote. It is therefore stricter than the probability of being the best, which is for a single look: an item with 100% may stand beside others that are not ruled out yet.",
+    path: () => `${app.base}/can-stop${app.query({ labels: true, ...tolerance, ...covariates() })}`,
+    draw: (data) => stoppingDecision(data, app),
+    dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
+    notEnoughData: "Add items in the Items tab to start.",
+  });
+  const setTolerance = ({ target }) => {
+    const points = target.checkValidity() ? Number(target.value) : 0;
+    tolerance = points ? { tolerance: points / 100, unit: "chance" } : {};
+    decision.refresh();
+  };
+  if (app.study.settings.goal !== "learn") decision.body.before(toleranceField(setTolerance));
   const grid = panelGrid([
-    new LivePanel({
-      title: "Can I stop?",
-      wide: true,
-      description:
-        "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote.",
-      path: () => `${app.base}/can-stop${app.query({ labels: true, ...covariates() })}`,
-      draw: (data) => stoppingDecision(data, app),
-      dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
-      notEnoughData: "Add items in the Items tab to start.",
-    }),
+    decision,
     ranking,
     app.categories.length > 1 && byCategory(app, covariates),
     new LivePanel({
@@ -138,6 +146,16 @@ function byCategory(app, covariates) {
 }
 
 const ranks = (row) => (row.best_rank === row.worst_rank ? `${row.best_rank}` : `${row.best_rank}–${row.worst_rank}`);
+
+/** The tolerance that ends studies whose best items are nearly equal. */
+const toleranceField = (onchange) =>
+  el(
+    "label",
+    null,
+    "Tolerance in percentage points ",
+    el("input", { type: "number", min: 0, max: 49, step: "any", value: 0, onchange }),
+    el("small", null, " Accept an item as the best if others win at most 50% plus this against it."),
+  );
 
 function stoppingDecision(data, app) {
   const fact = (term, value) => el("div", null, el("dt", null, term), el("dd", null, value));
