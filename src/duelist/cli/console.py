@@ -10,13 +10,15 @@ from pathlib import Path
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from duelist.cli.hints import shell_words
 from duelist.core.errors import DisconnectedArms, DuelistError
 
 out = Console()
 err = Console(stderr=True)
+_LONGEST_NAME = 40
+"""Characters of a name that a narrow terminal keeps on one line."""
 
 
 @contextmanager
@@ -48,9 +50,13 @@ def log(text: str) -> None:
 
 def say_table(headers: Sequence[str], rows: Iterable[Sequence[object]], title: str | None = None) -> None:
     """Print a table as wide as the terminal; cells are printed as they are."""
-    table = Table(*headers, title=title, title_justify="left")
-    for row in rows:
-        table.add_row(*(escape(str(cell)) for cell in row))
+    texts = [[str(cell) for cell in row] for row in rows]
+    # The first column names the row, as other commands want it: it is never cut.
+    longest = max((len(row[0]) for row in texts if row), default=0)
+    names = Column(headers[0], overflow="fold", min_width=min(longest, _LONGEST_NAME))
+    table = Table(names, *(Column(each, overflow="fold") for each in headers[1:]), title=title, title_justify="left")
+    for row in texts:
+        table.add_row(*(escape(cell) for cell in row))
     out.print(table)
 
 

@@ -2,6 +2,9 @@
 
 import json
 
+from rich.console import Console
+
+from duelist.cli import console
 from tests.cli.study.test_study import shell, study, vote  # noqa: F401  (fixtures)
 
 
@@ -129,3 +132,19 @@ def test_arms_are_retired_and_come_back(study):  # noqa: F811
     assert "Add items with `duelist study add-items`, or bring retired ones back with `duelist study activate`." in said
     assert "3 of 5 items" in study("study", "activate", "captions", "a0")
     vote(study)
+
+
+def test_raters_lists_the_blocked(study):  # noqa: F811
+    vote(study)
+    study("study", "block", "captions", "ana")
+    shown = study("study", "raters", "captions")
+    assert "blocked, gets no more pairs: 'ana'" in shown
+    assert "excluded" not in shown.splitlines()[-1]
+    study("study", "block", "captions", "ana", "--exclude-votes")
+    assert "votes are excluded: 'ana'" in study("study", "raters", "captions")
+
+
+def test_a_narrow_terminal_shows_token_ids_whole(study, monkeypatch):  # noqa: F811
+    made = json.loads(study("token", "create", "reader", "--label", "a dashboard in the corridor", "--json"))
+    monkeypatch.setattr(console, "out", Console(width=60))
+    assert made["id"] in study("token", "list")

@@ -460,3 +460,11 @@ def test_reading_the_guidelines_is_not_response_time(server: Server, tabs: Tabs)
     (vote,) = server.load_study(name).votes()
     assert vote.response_seconds is not None
     assert 1.9 < vote.response_seconds < 30.0
+
+
+def test_headings_in_answers_are_larger_than_the_text(server: Server, tabs: Tabs) -> None:
+    arms = [{"id": c, "payload": f"# Heading {c}\n\nSome text."} for c in "ab"]
+    page = tabs.open(server.rater_link(server.create_study("headings", arms, show_as="markdown"), "ana"))
+    size = "node => parseFloat(getComputedStyle(node).fontSize)"
+    heading, text = (page.locator(f"#left {tag}").first.evaluate(size) for tag in ("h3", "p"))
+    assert heading > 1.2 * text

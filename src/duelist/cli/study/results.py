@@ -114,8 +114,14 @@ def raters(
     category: Category = None,
     by: By = None,
 ) -> None:
-    """Show the votes, speed, side bias and agreement of each rater, and outliers."""
+    """Show the votes, speed, side bias and agreement of each rater, outliers, and who is blocked or excluded."""
     _say(name, storage, "raters", context, _selection(without, category, by))
+    with report_errors():
+        records = load_study(name, storage).rater_records()
+        for state, meaning in (("blocked", "blocked, gets no more pairs"), ("excluded", "votes are excluded")):
+            named = [repr(each.name) for each in records if getattr(each, state)]
+            if named:
+                say(f"{meaning}: {', '.join(named)}")
 
 
 def win_matrix(
