@@ -1,8 +1,9 @@
 """`make bench-raters`: how long raters wait, in SQLite and in PostgreSQL, when many of them ask and tell at once.
 
-    python -m benchmarks.raters [--only thought processes cpu most meanwhile] [--seconds 30] [--databases sqlite postgres]
+    python -m benchmarks.raters [--only thought busy processes cpu most meanwhile] [--seconds 30] [--databases sqlite postgres]
 
 thought     64 raters in one process, each thinking for some 4 s between an ask and its tell: 1,000 arms, 64 features
+busy        64, 128 and 192 raters in one process, each thinking for a quarter of a second: 1,000 arms, 16 features
 processes   4 processes with 3 raters each, who do not think: 100 arms, 16 features
 cpu         CPU time of one ask while 64 duels are out
 most        16 raters in one process, who do not think: the most votes a second
@@ -136,6 +137,12 @@ def thought(url: str, seconds: float) -> tuple[str, Waits, float]:
     return "64 raters, 4 s of thought, 1,000 x 64", in_threads(study, 64, 4.0, seconds), seconds
 
 
+def busy(url: str, seconds: float, raters: int) -> tuple[str, Waits, float]:
+    """More and more raters, who hardly think."""
+    study = filled(url, 1000, 16)
+    return f"{raters} raters, 0.25 s of thought, 1,000 x 16", in_threads(study, raters, 0.25, seconds / 3), seconds / 3
+
+
 def most(url: str, seconds: float) -> tuple[str, Waits, float]:
     """As many votes as there can be."""
     study = filled(url, 1000, 16)
@@ -218,6 +225,8 @@ def waits_table(fresh: Callable[[], str], database: str, parts: Sequence[str], s
     for name, part in (("thought", thought), ("processes", processes), ("most", most)):
         if name in parts:
             rows.append(row(*part(fresh(), seconds)))
+    if "busy" in parts:
+        rows += [row(*busy(fresh(), seconds, raters)) for raters in (64, 128, 192)]
     if "meanwhile" in parts:
         url = fresh()
         filled(url, 100, 16).close()
@@ -246,7 +255,7 @@ def places(database: str, folder: Path) -> Iterator[Callable[[], str]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["thought", "processes", "cpu", "most", "meanwhile"]
+    parts = ["thought", "busy", "processes", "cpu", "most", "meanwhile"]
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--databases", nargs="+", choices=["sqlite", "postgres"], default=["sqlite", "postgres"])

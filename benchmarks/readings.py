@@ -84,6 +84,27 @@ def readings_table(url: str) -> list[str]:
     return lines
 
 
+def wide_table(folder: Path) -> list[str]:
+    """3,000 arms with 384 features and an effect each, and few votes: the first reading of a process, and the next."""
+    url, rng = f"sqlite:///{folder / 'wide.db'}", np.random.default_rng(0)
+    study = create_study("log", url, arm_effects=True)
+    study.add_arms([f"arm {k}" for k in range(3000)], rng.normal(size=(3000, 384)))
+    for k in range(60):
+        study.tell(study.ask(f"rater {k % 6}").id, ("first", "second", "tie")[k % 3], f"rater {k % 6}")
+    study.close()
+    lines = ["| 3,000 arms x 384 features, 60 votes | first, ms (of the processor) | again, ms |", "|---|---:|---:|"]
+    for name in ("leaderboard", "recommend", "raters", "calibration"):
+        first, again = [], []
+        for _ in range(REPEATS):
+            study = load_study("log", url)
+            first.append(timed(getattr(study, name)))
+            again.append(timed(getattr(study, name)))
+            study.close()
+        lines.append(f"| {name} | {median(first)} | {median(again)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 def evalica_table(url: str) -> list[str]:
     import evalica
 
@@ -118,7 +139,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'log.db'}"
         filled(url, options.votes, options.arms)
-        ours = readings_table(url)
+        ours = [*readings_table(url), "", *wide_table(Path(folder))]
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         theirs = evalica_table(url)
     load = os.getloadavg()[0]

@@ -202,8 +202,8 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
     posterior, spread = fit.posterior, two_sided(level)
     order = np.argsort(-posterior.mean, kind="stable")[: _check_top(top)]
     deviation = spread * np.sqrt(posterior.variance)
-    best, worst = _rank_ranges(posterior, order, spread)
-    chance = chances_of_best(posterior, seed)
+    best, worst = fit.once(("ranks", len(order), spread), lambda: _rank_ranges(posterior, order, spread))
+    chance = fit.once(("chances", seed), lambda: chances_of_best(posterior, seed))
     names, counts_by_arm, groups = fit.ids, fit.counts_by_arm, fit.groups
     standings = tuple(
         LeaderboardRow(

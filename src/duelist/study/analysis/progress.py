@@ -10,6 +10,7 @@ import numpy as np
 
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
+from duelist.model.posterior import Posterior
 from duelist.model.stopping import (
     ANY_LOOK,
     MIN_VOTES_TO_FORECAST,
@@ -129,7 +130,8 @@ def progress_from_fit(
 ) -> Progress:
     """Return the progress of an existing fit."""
     found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
-    chance, together = chances_of_best(fit.posterior, seed), {found.best, *found.identical}
+    chance = fit.once(("chances", seed), lambda: chances_of_best(fit.posterior, seed))
+    together = {found.best, *found.identical}
     return Progress(
         leader=found.best,
         chance_best=float(chance[[k for k, arm in enumerate(fit.ids) if arm in together]].sum()),
@@ -165,7 +167,7 @@ def recommendation_from_fit(
     kept = still_possible(gap, variance, before, connected, delta, within) | alike
     order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
     apart = [arm for arm in order if arm == leader or not alike[arm]]
-    chance = chances_of_best(posterior.among(np.array(apart)), seed)[0] if len(apart) > 1 else 1.0
+    chance = fit.once(("lead", seed, *apart), lambda: _chance_of_first(posterior.among(np.array(apart)), seed))
     foreseen = forecast_votes(gap, variance, before, fit.votes, delta, within) if connected.all() else None
     alike[leader] = False
     found = StudyRecommendation(
@@ -185,6 +187,11 @@ def recommendation_from_fit(
         return found
     rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.identical]
     return replace(found, advice=stopping_hint(fit, rivals, foreseen, within))
+
+
+def _chance_of_first(posterior: Posterior, seed: int) -> float:
+    """Return the probability that the first of some arms is the best of them."""
+    return float(chances_of_best(posterior, seed)[0]) if len(posterior.mean) > 1 else 1.0
 
 
 def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:

@@ -25,12 +25,12 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import fields, replace
+from functools import cached_property, wraps
 from html import escape
-from typing import Any, Final, NamedTuple, Unpack
+from typing import Any, Final, NamedTuple, TypeVar, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,7 @@ from duelist.study.storage import Storage
 
 __all__ = ["StudyAnalysis", "StudyRecommendation"]
 
+Method = TypeVar("Method", bound=Callable[..., Any])
 FITS_KEPT: Final = 8
 """Fits that are cached as starting points."""
 
@@ -70,6 +71,23 @@ FITS_KEPT: Final = 8
 class CachedFit(NamedTuple):
     stamp: tuple[int, ...]
     fit: analysis.StudyFit
+
+
+def once(analyse: Method) -> Method:
+    """Decorate an analysis to return its last result with the same options while the study is unchanged."""
+
+    @wraps(analyse)
+    def computed_once(study: StudyAnalysis, *args: Any, **options: Any) -> Any:
+        if any(isinstance(value, np.random.Generator) for value in (*args, *options.values())):
+            return analyse(study, *args, **options)
+        key, stamp = (analyse.__name__, repr(args), repr(sorted(options.items()))), study._follow()
+        found = study._cache.result(key, stamp)
+        if found is None:
+            found = analyse(study, *args, **options)
+            study._cache.keep_result(key, stamp, found)
+        return found
+
+    return cast("Method", computed_once)
 
 
 class StudyAnalysis(ABC):
@@ -147,6 +165,7 @@ class StudyAnalysis(ABC):
         return analysis.progress_from_fit(self._fit(scope, own), delta=delta, **own)
 
     @lists(VoteOptions)
+    @once
     def win_matrix(self, context: str | None = None, **options: Unpack[VoteOptions]) -> analysis.WinMatrix:
         """Return how often each arm won against each other, and how often they tied or were both bad."""
         check_options("win_matrix", VoteOptions, options)
@@ -157,6 +176,7 @@ class StudyAnalysis(ABC):
         return analysis.win_matrix_from_votes(seen.log.on_arms, seen.arms, among)
 
     @lists(ChanceOptions)
+    @once
     def win_chances(self, context: str | None = None, **options: Unpack[ChanceOptions]) -> analysis.WinChances:
         """Return the fitted probability that each arm wins against each other, and of a tie; see
         `analysis.win_chances`.
@@ -166,6 +186,7 @@ class StudyAnalysis(ABC):
         return analysis.win_chances_from_fit(self._fit(scope, own))
 
     @lists(HistoryOptions)
+    @once
     def history(self, context: str | None = None, **options: Unpack[HistoryOptions]) -> analysis.History:
         """Return the probability of being best of each arm over the votes; see `analysis.history`."""
         check_options("history", HistoryOptions, options)
@@ -191,6 +212,7 @@ class StudyAnalysis(ABC):
     # -- raters ---------------------------------------------------------------------------
 
     @lists(CalibrationOptions)
+    @once
     def calibration(self, context: str | None = None, **options: Unpack[CalibrationOptions]) -> analysis.Calibration:
         """Return predicted against observed shares, on held-out votes; see `analysis.calibration`."""
         check_options("calibration", CalibrationOptions, options)
@@ -199,6 +221,7 @@ class StudyAnalysis(ABC):
         return analysis.calibration(seen.log, seen.arms, seen.features, **own)
 
     @lists(RaterOptions)
+    @once
     def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
         """Return speed, side bias, agreement and outliers among raters; see `analysis.rater_statistics`.
 
@@ -215,6 +238,7 @@ class StudyAnalysis(ABC):
         return found
 
     @lists(GoodnessOptions)
+    @once
     def goodness_of_fit(self, context: str | None = None, **options: Unpack[GoodnessOptions]) -> analysis.GoodnessOfFit:
         """Return how well the model describes the votes, with one sentence of advice; see `analysis.goodness_of_fit`."""
         check_options("goodness_of_fit", GoodnessOptions, options)
@@ -236,6 +260,7 @@ class StudyAnalysis(ABC):
         )
 
     @lists(EstimateOptions)
+    @once
     def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate:
         """Return the regret of the policy's duels, estimated from random ones; see `analysis.estimated_regret`.
 
@@ -264,6 +289,12 @@ class StudyAnalysis(ABC):
     @cached_property
     def _cache(self) -> AnalysisCache:
         return AnalysisCache()
+
+    def _follow(self) -> tuple[int, ...]:
+        """Read what is new, and return a value that changes whenever an analysis may change."""
+        with self._cache.lock:
+            self._cache.log.follow(lambda: self._storage.viewing(self._id))
+            return self._cache.log.stamp
 
     def _select(self, scope: SelectionOptions) -> Selection:
         kept = self._cache
@@ -324,6 +355,7 @@ class AnalysisCache:
         self.lock = threading.Lock()
         self.log = VoteLog()
         self._fits: OrderedDict[Any, CachedFit] = OrderedDict()
+        self._results: OrderedDict[Any, tuple[tuple[int, ...], Any]] = OrderedDict()
         self._judges: tuple[Any, dict[int, Any]] = None, {}
         self._history: tuple[Any, analysis.HistoryCache] = None, analysis.HistoryCache()
 
@@ -351,8 +383,24 @@ class AnalysisCache:
             self._judges = key, cross_fits
 
     def keep(self, key: Any, fit: CachedFit) -> None:
+        self._keep_newest(self._fits, key, fit)
+
+    def result(self, key: Any, stamp: tuple[int, ...]) -> Any:
+        """Return a result that was computed from the same votes, None if there is none."""
         with self.lock:
-            self._fits[key] = fit
-            self._fits.move_to_end(key)
-            while len(self._fits) > FITS_KEPT:
-                self._fits.popitem(last=False)
+            found = self._results.get(key)
+        return None if found is None or found[0] != stamp else found[1]
+
+    def keep_result(self, key: Any, stamp: tuple[int, ...], result: Any) -> None:
+        for each in fields(result):
+            value = getattr(result, each.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)  # all callers share it
+        self._keep_newest(self._results, key, (stamp, result))
+
+    def _keep_newest(self, entries: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+        with self.lock:
+            entries[key] = value
+            entries.move_to_end(key)
+            while len(entries) > FITS_KEPT:
+                entries.popitem(last=False)

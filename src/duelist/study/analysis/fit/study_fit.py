@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,7 @@ from duelist.study.analysis.fit.votes import (
 from duelist.study.records import Vote
 
 Bools = NDArray[np.bool_]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,15 @@ class StudyFit:
     """The result of the misfit test, if the votes contradict the features."""
     of: str = "arm"
     """What utilities are of: "arm" or "system"."""
+    computed: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was computed from this fit; see `once`."""
+
+    def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
+        """Return what was computed from this fit under a key, or compute it."""
+        if key not in self.computed:
+            self.computed[key] = compute()
+        result: Result = self.computed[key]
+        return result
 
     @cached_property
     def posterior(self) -> Posterior:
