@@ -147,7 +147,7 @@ def test_errors_of_run_name_the_value(folder, words, message):
 def test_an_unknown_policy_in_the_file_is_named(folder):
     Path("small.toml").write_text(TOML.replace('"VACDB"', '"VACBD"'))
     text = flat(run("run", "small.toml", code=2).output)
-    assert "small.toml: policy is 'VACBD'. Choose one of LocalPairUCB," in text
+    assert "small.toml: policy is 'VACBD'. Did you mean 'VACDB'? Choose one of LocalPairUCB," in text
 
 
 def test_a_folder_of_another_version_is_refused_and_kept(folder):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import duelist as dl
-from duelist.native import VoteModel as Chances
 from duelist.reference.links import link_mean
 from duelist.simulation.environments import (
     FixedArms,
@@ -64,7 +63,7 @@ def test_the_chance_of_a_vote(link):
                 honest = link_mean(link, utilities[i] - utilities[j])
                 turned = 1.0 if t <= first else share
                 expected = turned * (1.0 - honest) + (1.0 - turned) * honest
-                assert Chances(*truth).vote_probability(utilities, i, j, t) == pytest.approx(expected, rel=1e-13)
+                assert truth.vote_model().vote_probability(utilities, i, j, t) == pytest.approx(expected, rel=1e-13)
 
 
 def test_noiseless_votes_are_turned_round_whichever_is_inside():
@@ -73,7 +72,7 @@ def test_noiseless_votes_are_turned_round_whichever_is_inside():
         FlippedVotes(Noiseless(Hypercube(dim=2)), first=2),
         Noiseless(FlippedVotes(Hypercube(dim=2), first=2)),
     ):
-        assert [Chances(*environment.truth()).vote_probability(utilities, 0, 1, t) for t in (1, 2, 3)] == [
+        assert [environment.truth().vote_model().vote_probability(utilities, 0, 1, t) for t in (1, 2, 3)] == [
             0.0,
             0.0,
             1.0,
@@ -153,7 +152,7 @@ def test_a_table_of_chances_is_turned_round():
     table = np.array([[0.5, 0.9], [0.1, 0.5]])
     truth = FlippedVotes(PreferenceMatrix(table), first=1, share=0.25).truth()
     assert isinstance(truth, Truth)
-    chances = [Chances(*truth).vote_probability(np.zeros(2), 0, 1, t) for t in (1, 2)]
+    chances = [truth.vote_model().vote_probability(np.zeros(2), 0, 1, t) for t in (1, 2)]
     assert chances == pytest.approx([0.1, 0.75 * 0.9 + 0.25 * 0.1])
 
 
