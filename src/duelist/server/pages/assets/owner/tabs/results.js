@@ -127,7 +127,7 @@ function byCategory(app, covariates) {
       el(
         "tr",
         null,
-        el("th", { scope: "row" }, truncated(row.arm, { tabindex: 0 })),
+        el("th", { scope: "row" }, itemName(row.arm, { tabindex: 0 })),
         [row, ...boards.map((board) => board.get(row.arm))].map((each) => el("td", { class: "number" }, cell(each))),
       );
     const heads = categories.map((board) => `${board.category} (${board.votes.toLocaleString("en")} votes)`);
