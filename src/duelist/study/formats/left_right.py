@@ -64,8 +64,8 @@ NAMES: Final = {"first": "left", "second": "right", "outcome": "winner", "payloa
                 "payload_second": "right_text"}  # fmt: skip
 """The names of fields of a comparison in this format."""
 OTHER_NAMES: Final = {
-    "left": ("first", "item_a", "option_a", "a"),
-    "right": ("second", "item_b", "option_b", "b"),
+    "left": ("first", "item_a", "option_a"),
+    "right": ("second", "item_b", "option_b"),
     "winner": ("outcome", "vote", "choice", "preferred"),
     "left_text": ("first_text",),
     "right_text": ("second_text",),
