@@ -288,7 +288,7 @@ def test_extra_fields_of_some_rows_come_back(tmp_path):
         replace(FULL, extra={"turn": 2, "mixed": "3"}),
     ]
     for name in ("arena", "trl", "openai", "label-studio"):
-        _, back = round_trip(name, rows, tmp_path / "f.jsonl")
+        _, back = round_trip(name, rows, tmp_path / f"f{FORMATS[name].suffixes[0]}")
         assert [one.extra for one in back] == [one.extra for one in rows]
     write(rows, tmp_path / "f.jsonl", "arena")
     first, second = (json.loads(line) for line in (tmp_path / "f.jsonl").read_text().splitlines())
