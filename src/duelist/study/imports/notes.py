@@ -89,6 +89,14 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
         f"{d['description']}. Beside it all other items seem nearly equal. Correct it if it is wrong; "
         "if it is right, exclude the item, or rescale the column, for example by its logarithm."
     ),
+    "blank_items": lambda d: (
+        f"{'1 item shows' if d['count'] == 1 else str(d['count']) + ' items show'} nothing ({listed(d['ids'])}). "
+        "Remove empty rows from the file."
+    ),
+    "same_content": lambda d: (
+        f"{'1 item shows' if d['count'] == 1 else str(d['count']) + ' items show'} the same as an earlier one, such as "
+        f"{d['pair'][1]} and {d['pair'][0]}. Remove repeated rows, or raters compare equal items."
+    ),
     # about ids
     "generated_ids": lambda d: "No column names the items, so they are numbered.",
     "ids_with_context": lambda d: (

@@ -107,7 +107,7 @@ def test_a_preview_shows_what_would_be_imported(plan):
 
 
 def test_a_note_has_a_code_details_and_a_sentence(plan):
-    (note,) = plan("a.csv", "text,x\none,q\none,q\n").notes
+    (note,) = plan("a.csv", "text,x\none,q\ntwo,q\n").notes
     assert note == Note("generated_ids")
     assert note.to_dict() == {
         "code": "generated_ids",

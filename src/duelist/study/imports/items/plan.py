@@ -38,6 +38,7 @@ from duelist.study.imports.items.options import ItemOptions
 from duelist.study.imports.items.outliers import outlier_notes
 from duelist.study.imports.items.planned_items import (
     PlannedItem,
+    content_notes,
     find_contexts,
     find_ids,
     looks_like_markdown,
@@ -374,6 +375,7 @@ def _plan_items(path: Path, sheet: Sheet, media: MediaFiles, options: ItemOption
             *_unused_texts_note(sheet, columns),
             *(_problem_note(problem) for problem in problems),
             *id_notes,
+            *content_notes(items),
             *([Note("markdown")] if is_markdown else ()),
             *interpretations,
             *_many_items_note(len(items), kind),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 from duelist.core.errors import InvalidInput
@@ -61,8 +62,35 @@ def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, st
         return PlannedItem(
             name, {media_kind(file.name) or "image": file.name}, context, "", str(file), system, category
         )
+    if isinstance(payload, str) and "\n" not in payload:
+        payload = payload.strip()
     text = "" if payload is None else _to_text(row, mapping["payload"], payload)
+    picture = _picture_beside(row, mapping, media) if isinstance(payload, str) else None
+    if picture is not None:
+        shown = {media_kind(picture.name) or "image": picture.name, **({"text": payload} if payload else {})}
+        return PlannedItem(name, shown, context, text or name, str(picture), system, category)
     return PlannedItem(name, payload, context, text or name, None, system, category)
+
+
+def _picture_beside(row: Row, mapping: Mapping[str, str], media: MediaFiles) -> Path | None:
+    """Return the media file that another column of the row names, as in a table of pictures with captions."""
+    others = (value for name, value in row.fields.items() if name not in mapping.values())
+    names = (value for value in others if isinstance(value, str) and len(value) < _LONGEST_PATH and media_kind(value))
+    return next((found for name in names if (found := media.find(row, name)) is not None), None)
+
+
+def content_notes(items: Sequence[PlannedItem]) -> list[Note]:
+    """Return notes on items that show nothing, and on items that show the same as another one."""
+    shown = [json.dumps([item.payload, item.context, item.system], sort_keys=True) for item in items]
+    blank = [item.id for item in items if isinstance(item.payload, str) and not item.payload]
+    first: dict[str, str] = {}
+    again = [
+        (first[key], item.id)
+        for item, key in zip(items, shown, strict=True)
+        if item.payload not in (None, "") and first.setdefault(key, item.id) != item.id
+    ]
+    notes = [Note("blank_items", {"count": len(blank), "ids": blank[:3]})] if blank else []
+    return [*notes, *([Note("same_content", {"count": len(again), "pair": list(again[0])})] if again else [])]
 
 
 def find_contexts(rows: Sequence[Row], mapping: Mapping[str, str]) -> tuple[list[str | None], dict[str, Any]]:
