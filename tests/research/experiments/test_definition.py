@@ -134,7 +134,7 @@ def test_labels_of_environments(environment, label):
         (("runs_per_cell = 4", "runs_per_cell = 0"), "runs_per_cell is 0"),
         (("runs_per_cell = 4", "points = 1"), "points is 1"),
         (("runs_per_cell = 4", 'keep = "all"'), "keep is 'all'"),
-        (('policy = "VACDB"', 'policy = "VACBD"'), "policy is 'VACBD'. Choose one of"),
+        (('policy = "VACDB"', 'policy = "VACBD"'), r"policy is 'VACBD'. Did you mean 'VACDB'\? Choose one of"),
         (('policy = "VACDB"', 'plicy = "VACDB"'), "does not say which policy"),
         (('explore = "widest"', 'explore = "sideways"'), "'sideways'"),
         (('explore = "widest"', "speed = 3"), "no setting 'speed'"),

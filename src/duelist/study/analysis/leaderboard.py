@@ -114,7 +114,7 @@ class Leaderboard(TabularResult):
         return columns_of(self.standings, [field.name for field in fields(LeaderboardRow)])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LeaderboardByCategory(TabularResult):
     """The leaderboard of systems on all prompts, and on the prompts of each category."""
 

@@ -130,7 +130,7 @@ class StudyAnalysis(ABC):
         if not names:
             raise InvalidInput(
                 "The prompts of this study have no categories.",
-                "Give them with add_arms(..., categories=...), or in a column of the file.",
+                "Name the category of each prompt when you add the answers, or in a column of their file.",
             )
         whole = options | LeaderboardOptions(category=None)
         boards = tuple(self.leaderboard(**(whole | LeaderboardOptions(category=name))) for name in names)

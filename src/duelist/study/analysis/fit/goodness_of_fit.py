@@ -61,7 +61,7 @@ class FitCheck:
         return self.p_value < LEVEL
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GoodnessOfFit(TabularResult):
     """How well the model describes the votes; `advice` is one sentence."""
 
