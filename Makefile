@@ -12,7 +12,7 @@ SERVER_EXTRAS := client,server,text
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 # For tests outside the default run, whose folders the default options ignore.
 PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
-# Tests that measure something for docs/security-evidence.md keep it here.
+# Tests that measure something for docs/evidence/security.md keep it here.
 EVIDENCE := out/evidence
 
 # What `make attack` runs; the folders hold more tests, which attack nothing.
@@ -87,10 +87,10 @@ format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
 tidy: for-tests $(VENV)/.group-lint ## Run clang-tidy over the C++ sources.
 	scripts/tidy $(BIN)
 
-docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/architecture.md.
+docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/contributing/architecture.md.
 	$(BIN)/python scripts/draw_architecture.py
 
-docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/architecture.md is older than the code.
+docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/contributing/architecture.md is older than the code.
 	$(BIN)/python scripts/draw_architecture.py --check
 
 ##@ Test
@@ -101,7 +101,7 @@ test: for-tests postgres ## Run the tests of the library, the command line and s
 coverage: for-tests postgres ## Run the same tests, measure coverage and fail below the floor.
 	$(PYTEST) -n 2 --dist loadscope --cov --cov-report=html:out/coverage --cov-report=term:skip-covered
 
-test-install: $(VENV)/.group-install ## Test every install line of docs/install.md in an empty environment.
+test-install: $(VENV)/.group-install ## Test every install line of docs/get-started/install.md in an empty environment.
 	$(PYTEST_OUTSIDE) tests/install
 
 test-lowest: postgres ## Run tests with the lowest versions that pyproject.toml allows, in build/lowest.
@@ -183,8 +183,8 @@ slow-clients: for-tests $(VENV)/.group-server ## Measure how long raters wait du
 	rm -f $(EVIDENCE)/slow-clients.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_ATTACK_SECONDS=$(or $(SECONDS),60) $(PYTEST_OUTSIDE) tests/server/attacks/test_raters_under_attack.py
 
-evidence: for-tests ## Write docs/security-evidence.md from what the long tests have recorded.
-	$(BIN)/python -m tests.helpers.evidence_page $(EVIDENCE) docs/security-evidence.md
+evidence: for-tests ## Write docs/evidence/security.md from what the long tests have recorded.
+	$(BIN)/python -m tests.helpers.evidence_page $(EVIDENCE) docs/evidence/security.md
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP
@@ -198,12 +198,12 @@ machines: for-tests ## Check that emulated processors compute the same bits as t
 
 ##@ Figures and pictures
 .PHONY: figures frontier screenshots
-figures: for-tests ## Repeat the paper's experiments and write docs/reproduction.md.
-	$(BIN)/duelist reproduce all --out out/figures --docs docs/reproduction.md
+figures: for-tests ## Repeat the paper's experiments and write docs/evidence/reproduction.md.
+	$(BIN)/duelist reproduce all --out out/figures --docs docs/evidence/reproduction.md
 
-frontier: for-tests ## Compare policies beyond the paper and write docs/frontier.md.
-	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/frontier.md
-	cp out/frontier/frontier/relative.png docs/frontier.png
+frontier: for-tests ## Compare policies beyond the paper and write docs/evidence/frontier.md.
+	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/evidence/frontier.md
+	cp out/frontier/frontier/relative.png docs/evidence/frontier.png
 
 screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the documentation from a running server.
 	scripts/install-chromium
@@ -216,44 +216,44 @@ bench: install ## Time policies and simulations.
 
 bench-study: for-tests ## Time ask and tell of a study beside Optuna.
 	$(BIN)/python -m pip install --quiet optuna
-	$(BIN)/python -m benchmarks.study --page docs/benchmarks-study.md
+	$(BIN)/python -m benchmarks.study --page docs/evidence/benchmarks-study.md
 
 bench-readings: for-tests ## Time the analysis of a large log beside evalica.
 	$(BIN)/python -m pip install --quiet evalica
-	$(BIN)/python -m benchmarks.readings --page docs/benchmarks-readings.md
+	$(BIN)/python -m benchmarks.readings --page docs/evidence/benchmarks-readings.md
 
 bench-files: for-tests ## Time import and export of 100,000 votes.
 	$(BIN)/python -m benchmarks.files
 
 bench-raters: for-tests postgres ## Measure how long raters wait, with SQLite and PostgreSQL (10 minutes).
-	$(BIN)/python -m benchmarks.raters --page docs/benchmarks-raters.md
+	$(BIN)/python -m benchmarks.raters --page docs/evidence/benchmarks-raters.md
 
 bench-server: for-tests postgres ## Measure how long raters wait for the server, and its memory over 144,000 requests.
-	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/benchmarks-server.md
+	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/evidence/benchmarks-server.md
 
 bench-pages: for-tests $(VENV)/.group-pages ## Measure how long the dashboard of 100,000 votes takes in Chromium (5 minutes).
 	scripts/install-chromium
-	PYTHONPATH=. $(BIN)/python -m benchmarks.pages --page docs/benchmarks-pages.md
+	PYTHONPATH=. $(BIN)/python -m benchmarks.pages --page docs/evidence/benchmarks-pages.md
 
 bench-scale: for-tests postgres ## Measure votes per second on one PostgreSQL, and what grows with what.
-	$(BIN)/python -m benchmarks.scale --page docs/benchmarks-scale.md
+	$(BIN)/python -m benchmarks.scale --page docs/evidence/benchmarks-scale.md
 
 bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes are killed (10 minutes).
-	$(BIN)/python -m benchmarks.cluster --page docs/benchmarks-cluster.md
+	$(BIN)/python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
 .PHONY: bench-intervals bench-system-intervals bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
-	$(BIN)/python -m benchmarks.quality.intervals --page docs/intervals.md
+	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
 bench-system-intervals: for-tests ## Measure the coverage of intervals of systems on prompts (50 CPU minutes).
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.system_intervals --page docs/system-intervals.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.system_intervals --page docs/evidence/system-intervals.md
 
 bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
-	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/arm-effects.md
+	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/evidence/arm-effects.md
 
 bench-cited: for-tests ## Compare the policies of cited papers. Options: CITED=...
 	$(BIN)/python -m benchmarks.quality.cited $(CITED)

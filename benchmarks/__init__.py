@@ -5,4 +5,4 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 """The folder of the repository."""
-DOCS: Final = ROOT / "docs"
+DOCS: Final = ROOT / "docs" / "evidence"

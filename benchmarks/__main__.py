@@ -1,4 +1,4 @@
-"""`make bench`: side-by-side speed in one run, written to docs/benchmarks.md.
+"""`make bench`: side-by-side speed in one run, written to docs/evidence/benchmarks.md.
 
 Baseline and library alternate; figures are medians with their spread. Ratios, not seconds, are
 the result: both sides run on the same machine in the same minutes. `python -m benchmarks horizons` makes one part anew.
@@ -120,7 +120,7 @@ def other_sizes() -> list[str]:
         "|---|---|---|",
         *sizes.batch_rows(),
         "",
-        "On a GPU: [gpu.md](gpu.md).",
+        "On a GPU: [gpu.md](../guides/gpu.md).",
         "",
     ]
 

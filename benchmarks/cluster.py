@@ -1,6 +1,6 @@
 """2,000 cells on a Dask cluster of separate processes that are killed on the way; and what engines cost.
 
-    python -m benchmarks.cluster --page docs/benchmarks-cluster.md
+    python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
 
 Every process is a real one: a scheduler and workers as `dask scheduler` and `dask worker` start them, killed with SIGKILL. What must
 hold is checked, and a failure ends the program; what is measured is written to the page.

@@ -1,6 +1,6 @@
-"""`make bench-readings`: readings of a large log, cold and when a few votes are new, beside evalica; docs/benchmarks-readings.md.
+"""`make bench-readings`: readings of a large log, cold and when a few votes are new, beside evalica; docs/evidence/benchmarks-readings.md.
 
-    python -m benchmarks.readings [--votes 100000] [--arms 100] [--page docs/benchmarks-readings.md]
+    python -m benchmarks.readings [--votes 100000] [--arms 100] [--page docs/evidence/benchmarks-readings.md]
 
 The log has ties, 64 raters, and lies in an SQLite file. Cold: the study was opened just now, nothing of it is in memory. Warm: three votes
 have been added since the last reading. evalica is given the same votes as lists that are in memory already, and returns scores

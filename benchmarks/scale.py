@@ -1,6 +1,6 @@
 """How fast one PostgreSQL takes votes, and what grows with what.
 
-    python -m benchmarks.scale --page docs/benchmarks-scale.md [--rows 1000000] [--seconds 8]
+    python -m benchmarks.scale --page docs/evidence/benchmarks-scale.md [--rows 1000000] [--seconds 8]
 
 A server of its own on this machine, which waits for the disk. Votes a second: raters who do not think, in one study and in several at once.
 Growth: a study with more and more votes; then rows of another study by the million beside it, put in by SQL.

@@ -1,6 +1,6 @@
 """How long raters wait for the study server, with and without dashboards open, and how many it holds.
 
-    python -m benchmarks.server --page docs/benchmarks-server.md
+    python -m benchmarks.server --page docs/evidence/benchmarks-server.md
 
 The server is a process of its own (`duelist serve`), and so are those who ask. 64 raters with a token each share a number of votes
 a second: each asks, then votes; what is measured is what they wait for each. Dashboards read everything they show again and again.

@@ -1,6 +1,6 @@
-"""`make bench-study`: durable ask + tell in SQLite against Optuna's, and what a study costs as it grows; docs/benchmarks-study.md.
+"""`make bench-study`: durable ask + tell in SQLite against Optuna's, and what a study costs as it grows; docs/evidence/benchmarks-study.md.
 
-    python -m benchmarks.study [--votes 1000 10000 100000] [--rounds 400] [--arms 100000] [--page docs/benchmarks-study.md]
+    python -m benchmarks.study [--votes 1000 10000 100000] [--rounds 400] [--arms 100000] [--page docs/evidence/benchmarks-study.md]
 
 1,000 arms with 16 features. Optuna is asked for two whole numbers (which of 1,000 arms) with its random sampler, the
 cheapest it has, in SQLite as its documentation opens it. All sides take turns in blocks of 20 rounds, so that a disk that is slow for a

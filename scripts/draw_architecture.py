@@ -1,4 +1,4 @@
-"""Generate the tree and the picture of docs/architecture.md from the source code.
+"""Generate the tree and the picture of docs/contributing/architecture.md from the source code.
 
 `python scripts/draw_architecture.py` writes both; with `--check` it only reports what is out of date, and paths on the page that do
 not exist.
@@ -17,7 +17,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = ROOT / "src" / "duelist"
-PAGE: Final = ROOT / "docs" / "architecture.md"
+PAGE: Final = ROOT / "docs" / "contributing" / "architecture.md"
 PICTURE: Final = ROOT / "docs" / "images" / "architecture.svg"
 
 Edge = tuple[str, str]

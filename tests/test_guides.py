@@ -1,4 +1,4 @@
-"""The code in README.md, docs/library.md and docs/policies.md runs as it stands."""
+"""The code in README.md, docs/guides/library.md and docs/algorithms/index.md runs as it stands."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from duelist.cli import app
 from duelist.policies import POLICIES
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/library.md", "docs/policies.md")
+PAGES = ("README.md", "docs/guides/library.md", "docs/algorithms/index.md")
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -34,7 +34,7 @@ def invoke(words: list[str]) -> None:
     assert result.exit_code == 0, f"{words}: {result.output}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/library.md"])
 def test_python_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
     mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
@@ -83,5 +83,5 @@ def test_the_readme_is_short():
 
 
 def test_every_policy_is_listed():
-    page = (ROOT / "docs" / "policies.md").read_text()
+    page = (ROOT / "docs" / "algorithms" / "index.md").read_text()
     assert not [name for name in POLICIES if f"`{name}`" not in page]

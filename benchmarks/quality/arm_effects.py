@@ -1,6 +1,6 @@
 """Arms without features, and features with arm effects: what they cost, and what they are worth.
 
-    python -m benchmarks.quality.arm_effects --page docs/arm-effects.md
+    python -m benchmarks.quality.arm_effects --page docs/evidence/arm-effects.md
 
 Every number of the page comes from one run of this program: about ten minutes on one core.
 """
@@ -257,8 +257,8 @@ def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
 
 PAGE = """# Arms without features, and arm effects
 
-Made by `make bench-arm-effects`; [arms.md](arms.md) says how to use them, [decision 27](decisions/0027-arms-without-features.md) how they
-work.
+Made by `make bench-arm-effects`; [arms.md](../guides/arms.md) says how to use them,
+[decision 27](../contributing/decisions/0027-arms-without-features.md) how they work.
 
 ## What they cost
 

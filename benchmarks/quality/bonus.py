@@ -1,10 +1,10 @@
-"""`make bench-bonus`: which bonus a max-pair rule in the local curvature should have; docs/bonus.md and docs/bonus.png.
+"""`make bench-bonus`: which bonus a max-pair rule in the local curvature should have; docs/evidence/bonus.md and docs/evidence/bonus.png.
 
     python -m benchmarks.quality.bonus [--runs 512]
 
 A program of its own, much smaller than the library and sharing nothing with it but the goals, so that a bonus is a line to
 change. Every variant plays the same runs of 4,000 rounds: the hypercube of the paper (dim 5, 32 arms) and 32 random arms in 5
-dimensions, theta* of random direction at four scales. Its seeds are used by no figure of `docs/frontier.md`.
+dimensions, theta* of random direction at four scales. Its seeds are used by no figure of `docs/evidence/frontier.md`.
 """
 
 from __future__ import annotations

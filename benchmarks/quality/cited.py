@@ -1,4 +1,4 @@
-"""`make bench-cited`: what every policy that takes features is good at, and what not. Written to docs/cited.md and drawn in docs/cited.png.
+"""`make bench-cited`: what every policy that takes features is good at, and what not.
 
 Each is judged at four jobs on the same worlds and the same luck. For "serve" it plays its published rule, where an arm may meet itself, and
 its regret counts. For the others it asks about two different arms; then one and the same estimator reads all votes, and names the best arm,

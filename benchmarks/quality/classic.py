@@ -1,4 +1,4 @@
-"""`make bench-classic`: the algorithms that count wins on real and made tables, and their papers' claims. Written to docs/classic.md."""
+"""`make bench-classic`: the algorithms that count wins on real and made tables, and their papers' claims."""
 
 from __future__ import annotations
 
@@ -332,8 +332,8 @@ def draw(results: dict[str, Runs], told_of: dict[str, TableProblem], path: Path)
 PAGE = """# The algorithms the field cites, without features
 
 Made by `make bench-classic` (`benchmarks/quality/classic.py`), {horizon:,} rounds, {runs} runs per table ({few} of 64 arms). Why they are
-built as they are: [decision 38](decisions/0038-counting-policies.md). Each is `dl.counting.NAME`, and `simulate`, the shell and studies
-find it by name. `dl.reference.counting` has it once more in plain NumPy. Its docstring has the rule, the source and all deviations.
+built as they are: [decision 38](../contributing/decisions/0038-counting-policies.md). Each is `dl.counting.NAME`, and
+`simulate`, the shell and studies find it by name. `dl.reference.counting` has it once more in plain NumPy. Its docstring has the rule, the source and all deviations.
 
 ```python
 import duelist as dl

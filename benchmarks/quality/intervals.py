@@ -1,6 +1,6 @@
-"""`make bench-intervals`: how often the leaderboard's intervals hold the truth, on simulated logs; writes docs/intervals.md.
+"""`make bench-intervals`: how often the leaderboard's intervals hold the truth, on simulated logs; writes docs/evidence/intervals.md.
 
-    python -m benchmarks.quality.intervals [--logs 1000] [--page docs/intervals.md]
+    python -m benchmarks.quality.intervals [--logs 1000] [--page docs/evidence/intervals.md]
 
 Utilities of 10 arms are drawn anew for every log, votes come from Davidson's model, and every arm's 95 % interval is checked against
 its true utility relative to the mean arm. Pairs are chosen at random, or by the policy that a study has by default, which is told a tie

@@ -1,6 +1,6 @@
 """Are decisions right where features do not explain what people like, and how much later do they come where they do?
 
-    python -m benchmarks.quality.stopping --runs 1000 --page docs/stopping.md
+    python -m benchmarks.quality.stopping --runs 1000 --page docs/evidence/stopping.md
 
 No family here was used to choose a constant of the stopping rule, except the two that the page names.
 """

@@ -1,4 +1,4 @@
-"""`make bench-system-intervals`: coverage of intervals of systems on prompts; writes docs/system-intervals.md.
+"""`make bench-system-intervals`: coverage of intervals of systems on prompts; writes docs/evidence/system-intervals.md.
 
     python -m benchmarks.quality.system_intervals [--logs 1000] [--adaptive-logs 1000] [--page FILE]
 

@@ -382,7 +382,7 @@ def main() -> None:
 
 
 def page(report: dict[str, Any]) -> str:
-    """The report as docs/gpu.md."""
+    """The report as docs/guides/gpu.md."""
     [contexts] = report["contexts"]
     lines = [
         "# Benchmarks on a GPU",

@@ -1,4 +1,4 @@
-"""Measurements of long tests, kept as lines of JSON for docs/security-evidence.md.
+"""Measurements of long tests, kept as lines of JSON for docs/evidence/security.md.
 
 A test calls `record` after all its checks have passed. Nothing is written unless $DUELIST_EVIDENCE names a folder.
 """

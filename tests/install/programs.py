@@ -1,4 +1,4 @@
-"""A short program for each install line of docs/install.md."""
+"""A short program for each install line of docs/get-started/install.md."""
 
 from __future__ import annotations
 

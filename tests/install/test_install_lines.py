@@ -1,4 +1,4 @@
-"""Every install line of docs/install.md works in an empty environment, and a missing extra is named.
+"""Every install line of docs/get-started/install.md works in an empty environment, and a missing extra is named.
 
 Takes a minute once packages are in uv's cache.
 """
@@ -23,7 +23,7 @@ from tests.install.programs import PROGRAMS
 
 ROOT: Final = Path(__file__).parents[2]
 LINES: Final = re.findall(
-    r"^\|.*\| `pip install '?duelist(?:\[([\w,]+)\]')?` \|$", (ROOT / "docs/install.md").read_text(), re.M
+    r"^\|.*\| `pip install '?duelist(?:\[([\w,]+)\]')?` \|$", (ROOT / "docs/get-started/install.md").read_text(), re.M
 )
 LARGE: Final = {"embed", "gpu"}
 """PyTorch and a language model, which `make test-torch` and `make test-consumers` install."""

@@ -64,7 +64,7 @@ def test_the_covariance_is_that_of_its_twin(answer, features):
     [(30, 100, 1.0, PAIR), (30, 100, 0.5, PAIR_WITH_TIES), (30, 20, 0.5, PAIR), (30, 20, 0.0, PAIR)],
 )
 def test_intervals_hold_as_often_as_they_say(raters, votes_each, deviation, answer):
-    """60 logs of 10 items: 95 % within four standard errors of the mean over logs; docs/intervals.md has 1,000 of each."""
+    """60 logs of 10 items: 95 % within four standard errors of the mean over logs; docs/evidence/intervals.md has 1,000 of each."""
     held = {"clusters": [], "independent": []}
     for seed in range(60):
         utilities, votes = drawn(np.random.default_rng(seed), 10, raters, votes_each, deviation, answer)

@@ -16,7 +16,7 @@ from duelist.cli import app
 from duelist.policies import BUILTIN_POLICIES, POLICIES
 from duelist.policies.goals import GOALS, Goal
 
-PAGE = (Path(__file__).parents[2] / "docs" / "jobs.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "choose-a-policy.md").read_text()
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -177,7 +177,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
-        exec(compile(code, "docs/jobs.md", "exec"), names)
+        exec(compile(code, "docs/guides/choose-a-policy.md", "exec"), names)
     (lines,) = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in lines.splitlines():
         told = CliRunner().invoke(app, line.split()[1:])

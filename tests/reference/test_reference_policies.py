@@ -138,7 +138,7 @@ def test_a_simulation_plays_the_reference_beside_the_fast_policy(name: str, worl
 
 # -- documentation -----------------------------------------------------------------------
 
-PAGE = (Path(__file__).parents[2] / "docs" / "reference.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "algorithms" / "reference-implementations.md").read_text()
 
 
 def test_the_excerpt_on_the_page_is_the_code() -> None:
@@ -149,7 +149,7 @@ def test_the_excerpt_on_the_page_is_the_code() -> None:
 
 def test_the_example_on_the_page_runs() -> None:
     (example,) = re.findall(r"```pycon\n(.*?)```", PAGE, flags=re.DOTALL)
-    test = doctest.DocTestParser().get_doctest(example, {}, "docs/reference.md", None, 0)
+    test = doctest.DocTestParser().get_doctest(example, {}, "docs/algorithms/reference-implementations.md", None, 0)
     assert len(test.examples) >= 6
     result = doctest.DocTestRunner().run(test)
     assert result.failed == 0

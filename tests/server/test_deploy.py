@@ -26,7 +26,7 @@ UNIT = configparser.ConfigParser(strict=False, interpolation=None)
 UNIT.optionxform = str  # type: ignore[assignment,method-assign]
 UNIT.read(ROOT / "deploy" / "duelist.service")
 NGINX = (ROOT / "deploy" / "nginx.conf").read_text()
-PAGE = (ROOT / "docs" / "deploying.md").read_text()
+PAGE = (ROOT / "docs" / "guides" / "deploying.md").read_text()
 
 
 def instruction(name: str) -> str:

@@ -109,7 +109,7 @@ def test_authentication_and_errors_are_described(tried: Running) -> None:
 
 
 def test_every_endpoint_is_in_the_documentation(tried: Running) -> None:
-    text = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "reference" / "http-api.md").read_text()
     paths = httpx.get(f"{tried.address}/api/v1/openapi.json").json()["paths"]
     short = {path.removeprefix("/api/v1").replace("{token}", "{id}").replace("{form}", "{format}") for path in paths}
     assert len(short) > 45

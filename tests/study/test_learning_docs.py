@@ -1,4 +1,4 @@
-"""docs/learning.md: its Python and its shell commands run."""
+"""docs/guides/learning.md: its Python and its shell commands run."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.model.scorer import load_scorer
 
-PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "learning.md").read_text()
 
 
 def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,7 +19,7 @@ def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ran = 0
     for language, body in re.findall(r"```(python|console)\n(.*?)```", PAGE, flags=re.DOTALL):
         if language == "python":
-            exec(compile(body, "docs/learning.md", "exec"), names)
+            exec(compile(body, "docs/guides/learning.md", "exec"), names)
             continue
         for line in body.splitlines():
             result = CliRunner().invoke(app, shlex.split(line)[1:])

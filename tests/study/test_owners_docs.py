@@ -1,4 +1,4 @@
-"""docs/owners.md: its Python and its shell commands run, and its tables say what the code does."""
+"""docs/guides/owners.md: its Python and its shell commands run, and its tables say what the code does."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.study import GOALS, StudyState
 
-PAGE = (Path(__file__).parents[2] / "docs" / "owners.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "owners.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -24,7 +24,7 @@ def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ran = 0
     for language, body in re.findall(r"```(python|console)\n(.*?)```", PAGE, flags=re.DOTALL):
         if language == "python":
-            exec(compile(body, "docs/owners.md", "exec"), names)
+            exec(compile(body, "docs/guides/owners.md", "exec"), names)
             continue
         for line in body.splitlines():
             words = shlex.split(line, comments=True)[1:]

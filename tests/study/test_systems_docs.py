@@ -1,4 +1,4 @@
-"""docs/systems.md: its Python and its shell commands run, one after the other."""
+"""docs/guides/systems.md: its Python and its shell commands run, one after the other."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.study import load_study
 
-PAGE = (Path(__file__).parents[2] / "docs" / "systems.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "guides" / "systems.md").read_text()
 
 
 def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,7 +18,7 @@ def test_everything_runs_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     names: dict[str, object] = {}
     for language, body in re.findall(r"```(python|console)\n(.*?)```", PAGE, flags=re.DOTALL):
         if language == "python":
-            exec(compile(body, "docs/systems.md", "exec"), names)
+            exec(compile(body, "docs/guides/systems.md", "exec"), names)
             continue
         for line in body.splitlines():
             result = CliRunner().invoke(app, shlex.split(line)[1:])

@@ -1,4 +1,4 @@
-"""`make bench-best`: which policy names the best arm, after how many votes? Written to docs/jobs-best.md.
+"""`make bench-best`: which policy names the best arm, after how many votes? Written to docs/evidence/jobs-best.md.
 
 Runs that are done are kept in out/jobs-best, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """

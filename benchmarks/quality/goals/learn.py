@@ -1,4 +1,4 @@
-"""`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/jobs-learn.md.
+"""`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/evidence/jobs-learn.md.
 
 `python -m benchmarks.quality.goals.learn many --runs 4` makes one part anew, with fewer runs, and leaves the others as they are.
 """

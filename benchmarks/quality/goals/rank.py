@@ -1,4 +1,4 @@
-"""`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/jobs-rank.md.
+"""`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/evidence/jobs-rank.md.
 
 Runs that are done are kept in out/jobs-rank, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """

@@ -1,1 +1,1 @@
-"""Do the answers hold on features as people have them? `make bench-raw-features` writes docs/raw-features.md."""
+"""Do the answers hold on features as people have them? `make bench-raw-features` writes docs/evidence/raw-features.md."""

@@ -1,4 +1,4 @@
-"""`make bench-raw-features`: do the answers hold on features as people have them? Written to docs/raw-features.md.
+"""`make bench-raw-features`: do the answers hold on features as people have them? Written to docs/evidence/raw-features.md.
 
 Raw features, never standardised here. `python -m benchmarks.quality.raw_features announcements --runs 1000` makes one part.
 """

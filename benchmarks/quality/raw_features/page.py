@@ -1,4 +1,4 @@
-"""docs/raw-features.md, whose sections are made one at a time."""
+"""docs/evidence/raw-features.md, whose sections are made one at a time."""
 
 from __future__ import annotations
 

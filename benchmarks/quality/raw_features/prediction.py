@@ -1,4 +1,4 @@
-"""How well can anybody foresee votes after a few? A part of docs/raw-features.md.
+"""How well can anybody foresee votes after a few? A part of docs/evidence/raw-features.md.
 
 A world here is drawn from what the rule knows: utilities of one of four sizes, each as likely, and theta normal. Nobody can have less
 log-loss on average over these worlds than the predictive distribution of Bayes, which averages over every theta in proportion to its

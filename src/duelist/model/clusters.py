@@ -13,7 +13,7 @@ the scores of votes in one cluster agree beyond what the fit itself explains:
     s = (sum_k [|g_k|^2 - sum_v |g_v|^2] + tr(C Q)) / (tr(Q) - tr(C Q C Q)),   0 if that is negative.
 
 The sum of squares of the scores themselves (the plain sandwich) has as many unknowns as pairs of items and needs many
-clusters; s is one number. `docs/intervals.md` compares the two.
+clusters; s is one number. `docs/evidence/intervals.md` compares the two.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ evidence (MacKay 1992) is, at the estimate theta for lambda and with H its curva
 Few votes hardly determine lambda, so a Gamma prior centred on lambda = dim (an average arm has a utility of about one) adds
 `_PRIOR_STRENGTH` / 2 (log lambda - lambda / dim). The maximum is found by line search. MacKay's fixed point
 lambda = gamma / |theta|^2 is faster but ignores that H changes with theta; where votes are asked because their outcome is uncertain, it
-settles at several times the maximum (docs/decisions/0041).
+settles at several times the maximum (docs/contributing/decisions/0041).
 """
 
 from __future__ import annotations

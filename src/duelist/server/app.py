@@ -91,5 +91,5 @@ def _explain_errors(app: FastAPI) -> None:
         if error.status_code == 404 and _wants_page(request):
             return service.not_found_page()
         code = _CODES.get(error.status_code, "malformed")
-        body = error_body(code, f"{error.detail}.", "docs/api.md lists every path.")
+        body = error_body(code, f"{error.detail}.", "docs/reference/http-api.md lists every path.")
         return JSONResponse(body, error.status_code, headers=error.headers)

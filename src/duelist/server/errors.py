@@ -150,4 +150,4 @@ def validation_error_from(details: Sequence[Any]) -> RequestError:
         return RequestError(400, MALFORMED, f"The body is not JSON: {first['msg']}.", "Send JSON in UTF-8.")
     name = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path")) or "body"
     message = f"{name}: {first['msg'][:1].lower()}{first['msg'][1:]}."
-    return RequestError(422, "invalid_input", message, "See docs/api.md and /api/v1/openapi.json.", name)
+    return RequestError(422, "invalid_input", message, "See docs/reference/http-api.md and /api/v1/openapi.json.", name)

@@ -41,7 +41,7 @@ class StudyExport(StudyLog):
         format
             One of `duelist.study.formats.FORMATS`; default: by the name of the file.
         options
-            Options of the format, see docs/formats.md.
+            Options of the format, see docs/guides/formats.md.
         """
         name = default_format(path) if format is None else format
         with self._reading() as tx:

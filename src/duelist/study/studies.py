@@ -28,7 +28,7 @@ from duelist.study.validation import checked_text
 
 DEFAULT_STORAGE: Final = "sqlite:///duelist.db"
 DEFAULT_POLICY: Final = "LocalPairUCB"
-"""The policy with the lowest regret without tuning, see docs/frontier.md."""
+"""The policy with the lowest regret without tuning, see docs/evidence/frontier.md."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ def table_file(tmp_path):
 
 def test_they_are_documented():
     root = Path(__file__).parents[3]
-    for page in ("docs/policies.md", "docs/classic.md"):
+    for page in ("docs/algorithms/index.md", "docs/evidence/classic.md"):
         text = (root / page).read_text()
         assert [name for name in NAMES if f"`{name}`" not in text] == []
     for cls in COUNTING_POLICIES.values():

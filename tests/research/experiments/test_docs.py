@@ -1,4 +1,4 @@
-"""docs/experiments.md and docs/off-policy.md: their Python runs as it stands, their commands too."""
+"""docs/guides/experiments.md and docs/guides/off-policy.md: their Python runs as it stands, their commands too."""
 
 import re
 import shlex
@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from duelist.cli import app
 from duelist.research.experiments import Results
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[3] / "docs" / "guides"
 
 
 def blocks(page: str, language: str) -> list[str]:
@@ -61,6 +61,6 @@ def test_off_policy_in_python(place):
 
 
 def test_the_example_is_an_experiment(place):
-    example = DOCS.parent / "examples" / "experiment.toml"
+    example = DOCS.parents[1] / "examples" / "experiment.toml"
     result = CliRunner().invoke(app, ["run", str(example), "--dry-run"])
     assert result.exit_code == 0, result.output

@@ -242,5 +242,5 @@ def test_text_in_a_filter(tabs: Tabs, hostile_study: int, field: str) -> None:
 
 
 def test_numbers_of_attacks() -> None:
-    """docs/pages.md states these numbers."""
+    """docs/guides/pages.md states these numbers."""
     assert (len(STORED), len(REFLECTED), len(ATTACKS)) == (18, 13, 12)

@@ -56,7 +56,7 @@ def test_intervals_hold_as_often_as_they_say_with_ties(nu, votes):
 
     Runs are independent and the intervals of one are not: the standard error is that of the mean over runs of the share
     that held in each. Four of it, and 0.02 for Laplace, must cover the difference; 1,000 logs of each kind are in
-    docs/intervals.md.
+    docs/evidence/intervals.md.
     """
     runs, n, held = 120, 6, []
     for seed in range(runs):

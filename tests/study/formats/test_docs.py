@@ -1,4 +1,4 @@
-"""The code on docs/formats.md runs, and its table agrees with the formats."""
+"""The code on docs/guides/formats.md runs, and its table agrees with the formats."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ from duelist.study.formats import (
 )
 from duelist.study.records import Outcome
 
-PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "formats.md").read_text()
 TABLE = {
     cells[0].strip(" `"): [cell.strip() for cell in cells]
     for line in PAGE.splitlines()
@@ -31,7 +31,7 @@ def test_the_code_on_the_page_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     code = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     assert len(code) >= 7
-    exec(compile("\n".join(code), "docs/formats.md", "exec"), {})
+    exec(compile("\n".join(code), "docs/guides/formats.md", "exec"), {})
     said = capsys.readouterr().out.splitlines()
     promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
     assert said == promised

@@ -1,4 +1,4 @@
-"""The table in docs/formats.md of fields that come back from each format, checked on a log with awkward votes."""
+"""The table in docs/guides/formats.md of fields that come back from each format, checked on a log with awkward votes."""
 
 import re
 from datetime import UTC, datetime
@@ -11,7 +11,7 @@ from duelist.study import Outcome, create_study, current_votes
 from duelist.study.formats import FORMATS, Comparison, read, write
 from duelist.study.records import ChosenBy, Source
 
-PAGE = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "formats.md").read_text()
 READABLE = [name for name in FORMATS if FORMATS[name].read is not None]
 FIELDS = {
     "sides and ids of arms": ("first", "second"),

@@ -284,11 +284,11 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
         plan_items(tmp_path / "mixed.jsonl")
 
 
-PAGE = (Path(__file__).parents[3] / "docs" / "arms.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "arms.md").read_text()
 
 
 def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/arms.md: its Python and its shell commands, in order."""
+    """docs/guides/arms.md: its Python and its shell commands, in order."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("DUELIST_STORAGE", "sqlite:///shell.db")
     (tmp_path / "slogans.csv").write_text("id,payload\nx,X\ny,Y\n")
@@ -296,7 +296,7 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = 0
     for language, body in re.findall(r"```(python|console)\n(.*?)```", PAGE, flags=re.DOTALL):
         if language == "python":
-            exec(compile(body, "docs/arms.md", "exec"), names)
+            exec(compile(body, "docs/guides/arms.md", "exec"), names)
             continue
         for line in body.splitlines():
             result = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])

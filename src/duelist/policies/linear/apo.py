@@ -26,7 +26,7 @@ class APO(NativePolicy):
     - Their code takes the k widest pairs of a batch at once; `ask_batch` counts each chosen pair before the next.
     - The paper returns the mean of all estimates; `theta_` is the last one.
 
-    Cost per round: O(K^2 d) at worst, far less with very many arms (docs/decisions/0011-pair-search.md); the estimate
+    Cost per round: O(K^2 d) at worst, far less with very many arms (docs/contributing/decisions/0011-pair-search.md); the estimate
     is computed only when read.
 
     >>> import numpy as np

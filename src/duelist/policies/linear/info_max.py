@@ -19,7 +19,7 @@ class InfoMax(ArmBounds):
 
     the pair whose outcome the bounds constrain least. It explores only, and not everywhere: bounds of single arms
     ignore that two utilities are correlated, so a pair with a well-known difference can look uncertain for ever
-    (docs/cited.md). `DesignPair` and `APO` use the difference.
+    (docs/evidence/cited.md). `DesignPair` and `APO` use the difference.
 
     Deviations
     ----------

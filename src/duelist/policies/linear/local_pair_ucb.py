@@ -28,7 +28,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
     boundary for one comparison with a finite horizon (Anscombe 1963; Lai 1987: 2 log x - log log x - constant). A pair
     with little information keeps a large bonus, so an early streak of luck rarely locks the policy in on a wrong arm; a
     pair compared as often as the horizon can repay has none. The power of the slope accounts for nearly certain
-    outcomes, where a few votes say more than the curvature at the estimate. `docs/bonus.md` compares bonuses.
+    outcomes, where a few votes say more than the curvature at the estimate. `docs/evidence/bonus.md` compares bonuses.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
         `reference.local_pair_ucb.log_loss_radius`, which holds in all rounds at once with probability 1 -
         delta and needs no kappa. A number: that number times W.
     scale
-        Multiplies c, or the radius. 1.5 trades a higher mean regret for a lighter tail (`docs/frontier.md`).
+        Multiplies c, or the radius. 1.5 trades a higher mean regret for a lighter tail (`docs/evidence/frontier.md`).
 
     Deviations
     ----------

@@ -59,7 +59,7 @@ class VACDB(LayeredPolicy):
     first_layer
         The layer to start from: 1 as published; 0 or less: coarser layers come first, which drop arms that a few duels
         show to be bad. With clear comparisons this saves regret, otherwise it locks in more often
-        (docs/decisions/rejected.md).
+        (docs/contributing/decisions/rejected.md).
 
     Deviations
     ----------

@@ -1,6 +1,6 @@
 """Loaders of real preference data, one data set per file.
 
-The data are not part of the package: docs/data.md says where they come from. A loader takes the folder that holds
+The data are not part of the package: docs/guides/data.md says where they come from. A loader takes the folder that holds
 them as an argument, or finds it with `data_folder`.
 """
 

@@ -25,5 +25,5 @@ def data_folder(path: str | Path | None = None) -> Path:
     )
     raise InvalidInput(
         f"No preference data: {looked}.",
-        f"Get the files named in docs/data.md, put them in one folder, and name it in {VARIABLE} or as an argument.",
+        f"Get the files named in docs/guides/data.md, put them in one folder, and name it in {VARIABLE} or as an argument.",
     )

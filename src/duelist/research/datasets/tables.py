@@ -12,7 +12,7 @@ from duelist.core.errors import InvalidInput
 def records(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield rows of a CSV file with their line numbers; the named columns must exist."""
     if not path.is_file():
-        raise InvalidInput(f"{path} is not there.", "docs/data.md says where it comes from.")
+        raise InvalidInput(f"{path} is not there.", "docs/guides/data.md says where it comes from.")
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         missing = [c for c in columns if c not in (reader.fieldnames or ())]

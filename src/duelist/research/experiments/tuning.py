@@ -4,7 +4,7 @@ The two are those that the paper's authors tuned: the scale of the radius and th
 grid around its own defaults: scales 2^-4 .. 2^2, ridges 10^-1 .. 100, all on tuning seeds with few runs. The best
 four are then played with four times as many runs, and the best of these wins. Figures use other seeds. A grid suits
 two hyperparameters, noisy and heavy-tailed trials, and the need to give every policy exactly the same; see
-docs/decisions/0009-tuning.md.
+docs/contributing/decisions/0009-tuning.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reports over the paper's experiments or the frontier: report.html, docs/reproduction.md, docs/frontier.md."""
+"""Reports over the paper's experiments or the frontier: report.html, docs/evidence/reproduction.md, docs/evidence/frontier.md."""
 
 from __future__ import annotations
 

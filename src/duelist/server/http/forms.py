@@ -41,7 +41,7 @@ FORM_SCHEMA: Final[dict[str, Any]] = {
                         _PLAN: {
                             "type": "string",
                             "maxLength": MAX_PLAN_BYTES,
-                            "description": "Choices that the server should not guess, as JSON; see docs/api.md.",
+                            "description": "Choices that the server should not guess, as JSON; see docs/reference/http-api.md.",
                         },
                     },
                 }

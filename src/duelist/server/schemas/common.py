@@ -84,7 +84,7 @@ class SessionResponse(ResponseBody):
 
 
 class BlockSchema(ResponseBody):
-    """A block of content; docs/api.md lists the types."""
+    """A block of content; docs/reference/http-api.md lists the types."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -6,7 +6,7 @@
         ...
     print(write(comparisons, "preferences.jsonl", "trl"))
 
-Files are read and written one row at a time. docs/formats.md lists what each format can hold.
+Files are read and written one row at a time. docs/guides/formats.md lists what each format can hold.
 """
 
 from __future__ import annotations

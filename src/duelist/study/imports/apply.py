@@ -170,7 +170,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         unknown.
 
         A vote is a duplicate if the log has one with the same items, outcome, rater, context, criterion and time. Votes
-        without a time are recognized by their order, see docs/formats.md.
+        without a time are recognized by their order, see docs/guides/formats.md.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         skip_duplicates
             Whether to skip votes that the log has already.
         options
-            Options of the format, see docs/formats.md.
+            Options of the format, see docs/guides/formats.md.
         """
         return self._apply_votes(plan_votes(path, format, skip_duplicates=skip_duplicates, **options))
 

@@ -149,7 +149,7 @@ def test_a_policy_does_not_lock_on_one_arm(name, estimator):
     """Otherwise LocalPairUCB and others let one arm meet itself from the second round on, after huge arms and after arms nearly alike.
 
     Four features take four pairs to be seen at all; VACDB, whose first layers are coarse, asks about two or more of them in 20 rounds
-    after typical arms, too. What first arms cost is played in docs/raw-features.md.
+    after typical arms, too. What first arms cost is played in docs/evidence/raw-features.md.
     """
     rounds, in_one = 20, np.array([1.0, 1.0, 1.0, 1e-5])
     for first in (1.0, 100.0, 1e-3, in_one):

@@ -49,7 +49,7 @@ def fit_utilities(
     """Return the posterior of the utilities of all arms, relative to their mean.
 
     `ridge` is the prior precision of an arm's utility, of its linear part and of its effect alike; "auto" estimates the
-    precision of each, kept near 1 by a prior worth three parameters. docs/intervals.md says when that is better. `start`
+    precision of each, kept near 1 by a prior worth three parameters. docs/evidence/intervals.md says when that is better. `start`
     and `precision` are those of `fit`.
     """
     utility, answer = arm_utility(features, votes.n_items, _check_ridge(ridge)), PAIR_WITH_TIES

@@ -141,7 +141,7 @@ def plan_votes(
     skip_duplicates
         Whether to skip votes that the log has already.
     options
-        Options of the format, see docs/formats.md.
+        Options of the format, see docs/guides/formats.md.
     """
     name = detect_format(path) if format is None else get_format(format).name
     return VotePlan(str(path), name, options, skip_duplicates)
