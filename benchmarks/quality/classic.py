@@ -333,7 +333,8 @@ PAGE = """# The algorithms the field cites, without features
 
 Made by `make bench-classic` (`benchmarks/quality/classic.py`), {horizon:,} rounds, {runs} runs per table ({few} of 64 arms). Why they are
 built as they are: [decision 38](../contributing/decisions/0038-counting-policies.md). Each is `dl.counting.NAME`, and
-`simulate`, the shell and studies find it by name. `dl.reference.counting` has it once more in plain NumPy. Its docstring has the rule, the source and all deviations.
+`simulate`, the shell and studies find it by name. `dl.reference.counting` has it once more in plain NumPy.
+Its docstring has the rule, the source and all deviations.
 
 ```python
 import duelist as dl

@@ -49,7 +49,7 @@ def test_the_folder_is_the_argument_then_the_variable_then_the_usual_place(tmp_p
 
 
 def test_a_folder_that_is_not_there_is_named_with_the_way_out(tmp_path, monkeypatch):
-    with pytest.raises(dl.InvalidInput, match=r"nowhere.*docs/data\.md.*DUELIST_DATA"):
+    with pytest.raises(dl.InvalidInput, match=r"nowhere.*docs/guides/data\.md.*DUELIST_DATA"):
         data_folder(tmp_path / "nowhere")
     monkeypatch.setenv("DUELIST_DATA", str(tmp_path / "gone"))
     with pytest.raises(dl.InvalidInput, match="gone"):
@@ -267,7 +267,7 @@ def test_damaged_answers_are_refused_by_value(tmp_path, changed, named):
 
 @pytest.mark.parametrize("load", [load_eventtime, load_photos, load_llmfao])
 def test_a_file_that_is_not_there_is_named(tmp_path, load):
-    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there\. docs/data\.md"):
+    with pytest.raises(dl.InvalidInput, match=r"(items|features|prompts)\.csv is not there\. docs/guides/data\.md"):
         list(load(tmp_path))
 
 
