@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, overload
@@ -166,7 +166,8 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
 
         The policy learns from them as from any others. Their items must be in the study, unless it has none yet: then
         those of the file are added, without features, or, for a policy that needs features, with one feature each (up
-        to 2,000 items). Prompts, payloads and other columns are stored and exported again; an unknown time stays
+        to 2,000 items). An answer that a study of systems lacks, of a system to a prompt that it knows, is added
+        without content, and retired. Prompts, payloads and other columns are stored and exported again; an unknown time stays
         unknown.
 
         A vote is a duplicate if the log has one with the same items, outcome, rater, context, criterion and time. Votes
@@ -212,18 +213,20 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
             log = LogIndex()
             with self._reading() as tx:
                 ids = self._read_cache.arms.ids()
+                answers = {} if known is None else {k: arm for k, arm in known.missing.items() if k not in ids}
                 if plan.skip_duplicates:
                     log.update(tx, self._read_cache.arms)
             update = add_new(scan, log) if plan.skip_duplicates else add_all(scan)
             lost: Counter[str] = Counter()
             not_counted: Counter[str] = Counter()
             rows = self._count_losses(select_new(plan, known, scan, update), lost, not_counted)
-            new = pack_votes(rows if update.new else (), ids or None)
+            new = pack_votes(rows if update.new else (), ids | set(answers) or None)
             revisions = {row: scan.revisions[root] for root, row in update.revised.items()}
             adopted = items if scan.votes and not ids else None
-            if self._accept(new, revisions, adopted, (log, scan) if plan.skip_duplicates else None):
+            seen = (log, scan) if plan.skip_duplicates else None
+            if self._accept(new, revisions, adopted, seen, list(answers.values())):
                 counts = dict(update.skipped), dict(lost), dict(not_counted)
-                return VoteImportReport(new.votes, update.duplicates, len(revisions), *counts)
+                return VoteImportReport(new.votes, update.duplicates, len(revisions), *counts, len(answers))
 
     def _accept(
         self,
@@ -231,8 +234,9 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         revisions: Mapping[int, Comparison],
         items: FileItems | None = None,
         seen: tuple[LogIndex, FileScan] | None = None,
+        answers: Sequence[NewArm] = (),
     ) -> bool:
-        """Stage an import.
+        """Stage an import; add `items` of the file, and retired `answers` of systems.
 
         False if the study has changed meanwhile, so that the new votes have to be found again.
         """
@@ -249,6 +253,11 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
                     needs_features = not new_policy(cache.settings).accepts_arm_table
                     features = items.indicator_features() if needs_features else None
                     self._add_arms(tx, items.describe(), features)
+                    cache.arms.refresh(tx)
+                if answers:
+                    self._add_arms(tx, answers, None)
+                    cache.arms.refresh(tx)
+                    self._retire(tx, cache.arms.numbers([answer.id for answer in answers]))
                     cache.arms.refresh(tx)
                 self._stage(tx, new, revisions)
                 is_accepted = True

@@ -154,9 +154,11 @@ class StudyItems(StudyBase):
     def _set_retired(self, ids: Sequence[str], retired: bool) -> None:
         ids = checked_ids(ids)
         with self._changing() as tx:
-            numbers = self._write_cache.arms.numbers(ids)
-            tx.counters.arms_revision += 1
-            tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
+            self._retire(tx, self._write_cache.arms.numbers(ids), retired)
+
+    def _retire(self, tx: Transaction, numbers: Ints, retired: bool = True) -> None:
+        tx.counters.arms_revision += 1
+        tx.set_retired(numbers.tolist(), retired, tx.counters.arms_revision)
 
     def arms(self, context: str | None = None) -> RecordList[Arm]:
         """Return all arms, or those of a context, retired ones included, in the order they were added."""

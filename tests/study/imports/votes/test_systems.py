@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from duelist.core.errors import UnknownArm
+from duelist.study import Arm, Study
 from tests.helpers.systems import system_study, vote
 
 FORMATS = ["votes.csv", "votes.jsonl", "battles.json"]
@@ -44,12 +45,35 @@ def test_exports_name_system_and_prompt(tmp_path: Path) -> None:
     assert battle["question_id"] == rows[0]["context"]
 
 
-@pytest.mark.parametrize(("context", "what"), [("p9", "has no answer"), ("", "names no prompt")])
+@pytest.mark.parametrize(("context", "what"), [("p9", "No prompt of this study"), ("", "names no prompt")])
 def test_a_vote_without_an_answer_is_rejected(tmp_path: Path, context: str, what: str) -> None:
     path = tmp_path / "votes.csv"
     path.write_text(f"left,right,winner,context\ns0,s1,left,{context}\n", encoding="utf-8")
     with pytest.raises(UnknownArm, match=what):
         system_study(2, 2).import_votes(path)
+
+
+def test_votes_on_missing_answers_count_for_their_systems(tmp_path: Path) -> None:
+    """Systems sometimes answer nothing, and files of answers omit it; raters voted on it all the same."""
+    path = tmp_path / "votes.csv"
+    lines = ["left,right,winner,context", "s0,s1,right,p1", "s0,s2,right,p1", "s1,s2,left,p0"]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    study = system_study(3, 2, holes=((0, 1),))
+    report = study.import_votes(path)
+    assert (report.added, report.answers) == (3, 1)
+    assert "1 missing answer was added without content, retired" in str(report)
+    added = study.arms()[-1]
+    assert (added.system, added.context, added.category, added.payload, added.retired) == ("s0", "p1", "c1", None, True)
+    assert [(row.arm, row.votes) for row in study.leaderboard().standings] == [("s1", 2), ("s2", 2), ("s0", 2)]
+    assert study.import_votes(path).duplicates == 3
+    assert len(study.arms()) == 6
+    assert added.id not in {arm.id for k in range(6) for arm in _shown(study, f"rater {k}")}
+
+
+def _shown(study: Study, rater: str) -> tuple[Arm, Arm]:
+    duel = study.ask(rater)
+    study.tell(duel, "tie", rater)
+    return duel.first, duel.second
 
 
 def test_votes_may_name_answers_by_their_ids(tmp_path: Path) -> None:

@@ -32,18 +32,25 @@ PREVIEWED: Final = 20
 
 
 class ItemIds:
-    """The ids of items, by their texts; those of systems' answers, by system and prompt."""
+    """The ids of items, by their texts; those of systems' answers, by system and prompt.
+
+    A vote may be on an answer that the study lacks, such as an empty one, if the study knows the system and the prompt.
+    """
 
     def __init__(self, arms: Iterable[ArmRow]) -> None:
         self._ids: dict[tuple[str, str | None], str] = {}
         self._arms: set[str] = set()
         self._by_text: dict[str, set[str]] = {}
+        self._categories: dict[str | None, str | None] = {}
+        self.missing: dict[str, NewArm] = {}
+        """The answers that votes name and the study lacks, by id."""
         for arm in arms:
             self._arms.add(arm.id)
             if isinstance(arm.payload, str):
                 self._by_text.setdefault(arm.payload.strip(), set()).add(arm.id)
             if arm.system is not None:
                 self._ids[arm.system, arm.context] = arm.id
+                self._categories[arm.context] = arm.category
         self._systems = {system for system, _ in self._ids}
 
     def resolve(self, vote: Comparison) -> Comparison:
@@ -55,16 +62,25 @@ class ItemIds:
     def _resolve(self, name: str, context: str | None) -> str:
         found = self._ids.get((name, context))
         if found is None and name in self._systems and name not in self._arms:
-            where = "A vote names no prompt" if context is None else f"System {name!r} has no answer to {context!r}"
+            return self._missing_answer(name, context)
+        if found is None and name not in self._arms:
+            return self._by_its_text(name)
+        return name if found is None else found
+
+    def _missing_answer(self, system: str, context: str | None) -> str:
+        """Return the id of an answer that the study lacks, if it knows the prompt."""
+        if context not in self._categories:
+            said = "A vote names no prompt" if context is None else f"No prompt of this study is named {context!r}"
             raise UnknownArm(
-                f"{where}.",
+                f"{said}.",
                 "Name the prompt of each vote as its context, by the name that this study has for it.",
                 code="unknown_arm.answer",
                 field="context",
             )
-        if found is None and name not in self._arms:
-            return self._by_its_text(name)
-        return name if found is None else found
+        arm = NewArm(f"{system} / {context}", None, context, system, self._categories[context])
+        if arm.id not in self._arms:
+            self.missing.setdefault(arm.id, arm)
+        return arm.id
 
     def _by_its_text(self, text: str) -> str:
         ids = self._by_text.get(text.strip(), set())
@@ -163,6 +179,8 @@ class VoteImportReport:
     """Fields that a log cannot hold, and how many of the votes had a value there."""
     not_counted: Mapping[str, int] = field(default_factory=dict)
     """Votes that the study keeps but does not learn from: of an `excluded rater`, or on another criterion."""
+    answers: int = 0
+    """Answers of systems that votes are on and the study lacked: they are added without content, and retired."""
 
     def __str__(self) -> str:
         parts = [f"{self.added} {'vote' if self.added == 1 else 'votes'} added"]
@@ -174,6 +192,9 @@ class VoteImportReport:
         if self.lost:
             parts.append("without " + ", ".join(f"{name} ({count})" for name, count in self.lost.items()))
         parts += [f"{count} not counted ({reason})" for reason, count in self.not_counted.items()]
+        if self.answers:
+            answers = "answer was" if self.answers == 1 else "answers were"
+            parts.append(f"{self.answers} missing {answers} added without content, retired")
         return "; ".join(parts)
 
 
