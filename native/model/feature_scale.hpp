@@ -21,8 +21,8 @@
 //
 // In the latter case, and if rule 3 applies at the end of the second window, the first arms were atypical. A difference
 // whose d^2 / 2 exceeds OUTLIER_FACTOR times the typical s in most features is then an outlier. Its weight in the
-// precision is divided by d^2 / (2 s) of the median feature, because a vote on such a pair says who is better but
-// hardly by how much.
+// precision is divided by d^2 / (2 s) of the median feature, because a vote on such a pair shows the better arm but
+// hardly by how much it is better.
 #pragma once
 
 #include "numerics/buffer.hpp"

@@ -1,9 +1,9 @@
-"""Votes that err together: those of one rater, who has tastes, and those on one prompt, which suits some systems.
+"""Covariance of utilities if votes are dependent in clusters: votes of one rater, or on one prompt.
 
-A fit takes votes for independent. Where the members of a cluster k have tastes t_k ~ N(0, s I) of their own for the
-items, its scores (derivatives of the log-likelihood by the utilities, summed) have the covariance L_k + s Q_k with L_k
-the information of its votes and Q_k = L_k^2 less the same of single votes, which say nothing about s. Hence with Q the
-sum of all Q_k and C the covariance of the fit, utilities have the covariance
+A fit assumes independent votes. If the members of a cluster k have tastes t_k ~ N(0, s I) for the items, its scores
+(derivatives of the log-likelihood by the utilities, summed) have the covariance L_k + s Q_k. Here L_k is the information
+of its votes, and Q_k = L_k^2 minus the sum of the squared informations of its single votes, which do not depend on s.
+With Q the sum of all Q_k and C the covariance of the fit, utilities have the covariance
 
     C + s C Q C,
 

@@ -56,7 +56,7 @@ _TIED_WITHIN: Final = 1e-6
 _MAX_LISTED: Final = 3
 UNITS: Final = ("utility", "chance")
 ONE_LOOK: Final = "posterior, for a single look at the votes"
-ANY_LOOK: Final = "stopping rule, valid however often you look, so it needs more votes"
+ANY_LOOK: Final = "stopping rule, valid at any time, so it needs more votes"
 """Labels of the two inferences in one sentence, with the reason why they differ."""
 MIN_VOTES_TO_FORECAST: Final = 20
 """Below this number of votes no forecast is made."""
@@ -91,7 +91,7 @@ class StoppingDecision(Generic[A]):
     tolerance_given: tuple[float, str] | None = None
     """The tolerance as given, with its unit; None: in utility."""
     of: str = "arm"
-    """What is compared: "arm" or "system"."""
+    """The kind compared: "arm" or "system"."""
 
     @property
     def decided(self) -> bool:

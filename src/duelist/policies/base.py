@@ -84,7 +84,7 @@ class Policy(ABC):
             self.tell(duel, value, weight)
 
     def check_pending(self, duels: Sequence[Any]) -> None:  # noqa: B027  (optional: by default nothing)
-        """Raise UnknownDuel unless these duels are pending, each once; by default nothing is checked."""
+        """Raise UnknownDuel unless these duels are pending, each once; by default without a check."""
 
     @property
     def params(self) -> dict[str, Any]:

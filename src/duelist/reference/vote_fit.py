@@ -1,6 +1,6 @@
 """The model of votes, vote by vote, solved by SciPy: the definition of `duelist.model.vote_fit.fit`.
 
-A rater who is shown items i and j chooses among the outcomes below; each has a score, and its probability is the softmax.
+A rater shown items i and j chooses among the outcomes below; each has a score, and its probability is the softmax.
 The prior adds precision/2 beta^2 per coefficient, and half a vote of some outcomes between two equal items.
 """
 

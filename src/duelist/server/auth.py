@@ -237,7 +237,7 @@ def cookie_name(token: Token) -> str:
 
 
 async def start_session(request: Request, server: ServerContext, token: Token, digest: str) -> Caller:
-    """Start a session for the token of that hash, in place of the browser's earlier one; the response gets its cookie."""
+    """Start a session for the token with this hash, end the browser's earlier one, and set the cookie of the response."""
     await end_session(request, server, cookie_name(token))
     session, secret = await asyncio.to_thread(create_session, server.storage, digest)
     request.scope[NEW_COOKIE] = cookie_header(token, secret, is_https(request, server))

@@ -1,6 +1,6 @@
 """Names of media files as raters see them: encrypted, since a name such as `gpt-4/cat.png` says whose item it is.
 
-The encryption is deterministic, so browsers cache a file under one address, and authenticated, so nobody can make up addresses
+The encryption is deterministic, so browsers cache a file under one address, and authenticated, so clients cannot forge addresses
 (as in AES-SIV, with HMAC-SHA256).
 """
 

@@ -64,8 +64,8 @@ def serve(
     on_start
         Called with the server's address, and the secret of its temporary token if it has one.
     with_link
-        Whether a server on loopback makes a temporary admin token. Without it, nobody can sign in who has no token: a link that is
-        printed into a log, or that a proxy makes valid for everyone, is one that others may find.
+        Whether a server on loopback makes a temporary admin token. Without it, signing in needs a token: others may find a link that is
+        printed into a log, or that a proxy makes valid for everyone.
     """
     options = _with_token(options, host, with_link)
     log_to_stderr(log_level)

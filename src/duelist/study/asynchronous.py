@@ -57,9 +57,9 @@ def _reads(
 
 
 class AsyncStudy:
-    """A study whose methods are awaited; they are those of `Study`, with the same arguments and results.
+    """A study with the methods of `Study` as coroutines, with the same arguments and results.
 
-    Cancelling an await does not cancel the call. As after a lost connection, ask or tell again, which returns what was recorded.
+    Cancelling an await does not cancel the call. Ask or tell again, as after a lost connection, and you get the recorded result.
 
     >>> import asyncio, duelist as dl
     >>> async def main():

@@ -111,7 +111,7 @@ OPTIONS: Final = {
     "labels": Option(False, "Whether arms are named by the beginning of their texts, besides their ids."),
     "ridge": Option(1.0, 'Precision of the prior of utilities; "auto" finds it from the votes.'),
     "clusters": Option(True, "Whether votes of one rater, and those on one prompt, count as dependent."),
-    "covariates": Option((), 'What is excluded from utilities: "side", "length", "markdown", or a column of numbers.'),
+    "covariates": Option((), 'Effects removed from utilities: "side", "length", "markdown", or a column of numbers.'),
     "random_state": Option(0, "Seed of the random draws or folds, or a NumPy generator to draw it from."),
     "level": Option(0.95, "Level of the intervals."),
     "tolerance": Option(0.0, "How much better another arm may be than the recommended one."),

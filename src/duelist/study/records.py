@@ -244,6 +244,6 @@ def current_votes(votes: Iterable[LogRow]) -> list[LogRow]:
 
 
 def counted_votes(votes: Iterable[Vote], criterion: str | None = None) -> list[Vote]:
-    """Return those of current votes that rank arms: on normal duels, by raters who are not excluded, on one criterion."""
+    """Return the current votes that rank arms: on normal duels, without excluded raters, on one criterion."""
     wanted = (None, criterion)
     return [v for v in votes if not v.excluded and v.kind is DuelKind.NORMAL and v.criterion in wanted]

@@ -56,7 +56,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
         raise InvalidInput(f"policy is {policy!r}.", "Give a policy or its name.", field="policy")
     if given:
         raise InvalidInput(
-            f"policy_settings are {given!r}, and {policy!r} has settings of its own.",
+            f"policy_settings are {given!r}, and {policy!r} includes settings.",
             "Give only one of the two.",
             field="policy_settings",
         )

@@ -5,8 +5,8 @@
     duel = study.ask(rater="ana")                 # the same duel until ana votes or the lease expires
     study.tell(duel.id, "first", rater="ana")     # again: no change; another outcome needs revise=True
 
-Threads, processes and, with PostgreSQL, machines may use one study at the same time. A `Study` only caches what is in the storage, and
-refreshes that cache on every call.
+Threads, processes and, with PostgreSQL, machines may use one study at the same time. A `Study` is only a cache of the storage, refreshed
+on every call.
 """
 
 from __future__ import annotations

@@ -206,7 +206,7 @@ def test_the_experiment_has_all_its_parts(small, tmp_path):
     assert len(outcome.claims) == 4
     assert {claim.conclusion for claim in outcome.claims} <= {HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD}
     assert set(outcome.figures) == set(outcome.captions) == {"regret", "runs"}
-    assert outcome.settings["left out of EventTime"]["gold pairs capped"] == 1
+    assert outcome.settings["dropped from EventTime"]["gold pairs capped"] == 1
     assert {"figure 2: events, as published", "figure 2: photos, real votes"} <= set(labels)
 
 

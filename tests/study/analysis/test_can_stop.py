@@ -303,7 +303,7 @@ def test_an_undecided_sentence_labels_its_two_inferences():
     for said in (str(recommended), str(study.progress())):
         one, other = (
             said.index("(posterior, for a single look"),
-            said.index("stopping rule, valid however often you look"),
+            said.index("stopping rule, valid at any time"),
         )
         assert "probability" in said[:one]
         assert "ruled out" in said[one:other]

@@ -52,7 +52,7 @@ class BestArmPair(LocalCurvature):
     - Before the first vote, and whenever all utilities are exactly equal, the widest pair. (After votes that cancel out
       the estimate is zero up to rounding, which then decides who leads.)
     - From 256 arms on, pairs of the 64 arms farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all
-      pairs if none of these may be asked.
+      pairs if these are all excluded.
     - With more than 64 arms in an `ArmTable`, leader and rival, and pairs of 32 arms on either side along (x - y)'
       H_t^-1 (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.

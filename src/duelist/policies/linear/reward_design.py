@@ -45,7 +45,7 @@ class RewardDesign(LocalCurvature):
     - The ridge is `dim` times the variance of each feature, so that the utility of an average arm is about one before
       the first vote; the paper has none and fits a network.
     - From 256 arms on, pairs of the 128 arms farthest from the mean of all, in H_t^-1; with more than 64 arms in an
-      `ArmTable`, pairs of the 64 most uncertain arms. All pairs if none of these may be asked.
+      `ArmTable`, pairs of the 64 most uncertain arms. All pairs if these are all excluded.
     - In batches of contexts with 256 candidates or more, the pair of each context is chosen first, and then the
       contexts.
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.

@@ -286,7 +286,7 @@ def _record(events: EventTime) -> dict[str, Any]:
             "events": f"{TUNING_RUNS} runs of {TUNING_HORIZON}",
             "photos": f"{PHOTO_TUNING_RUNS} of {PHOTO_TUNING_HORIZON}",
         },
-        "left out of EventTime": dict(events.dropped),
+        "dropped from EventTime": dict(events.dropped),
     }
 
 

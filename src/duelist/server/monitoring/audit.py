@@ -20,7 +20,7 @@ _MAX_LENGTH: Final = 200
 
 
 def audits(route: APIRoute) -> bool:
-    """Return whether a route changes studies, raters or access, or hands out data; votes have a log of their own."""
+    """Return whether a route changes studies, raters or access, or exports data; votes have a separate log."""
     if "rating" in route.tags or route.path.endswith("/preview"):
         return False
     return not {"GET", "HEAD"} & set(route.methods or ()) or route.path.endswith(_DOWNLOADS)

@@ -50,7 +50,7 @@ def _vote_filter(
     category: Annotated[schemas.Name | None, Query(description="Only prompts of this category.")] = None,
     by: Annotated[
         Literal["system", "item"] | None,
-        Query(description="What is analysed: systems, by default where arms have systems, or single items."),
+        Query(description="Analyse systems (the default where arms have systems) or single items."),
     ] = None,
     labels: Labels = False,
 ) -> dict[str, Any]:

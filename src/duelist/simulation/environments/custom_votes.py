@@ -30,7 +30,7 @@ class CustomVotes(EnvironmentWrapper):
     chances
         A link, or any object with a method `mean(gap)`; or a function of two arrays: utility of the first arm minus that
         of the second, and the round from 1. It returns the probability that the first arm wins, or a pair: that
-        probability and the probability of a tie, which policies are told as 0.5.
+        probability and the probability of a tie, which policies learn as 0.5.
 
     >>> import numpy as np
     >>> from duelist.simulation.environments import Hypercube

@@ -165,7 +165,7 @@ class RaterAdministration(StudyBase):
 
 
 def _is_valid(tx: Transaction, prepared: _PreparedSnapshot, first: int | None) -> bool:
-    """Whether a replay would give the prepared snapshot: nothing that it was computed from has changed since."""
+    """Return whether a replay would still give the prepared snapshot: its votes and raters have not changed since."""
     excluded = frozenset(rater.name for rater in tx.raters() if rater.excluded)
     unchanged = prepared.counting_revision == tx.counters.counting_revision - 1 and prepared.excluded == excluded
     newer = tx.training_votes_since(prepared.sequence, include_excluded=True)

@@ -1,6 +1,6 @@
-"""Sessions of browsers: short-lived secrets that stand for a token, and rotate, so that a stolen cookie soon is worth nothing.
+"""Browser sessions: short-lived secrets that stand for a token and rotate, so that a stolen cookie soon becomes useless.
 
-A session ends when it is signed out of, when nobody has used it for 30 days, and when its token is revoked or expires.
+A session ends on sign-out, after 30 days without use, and when its token is revoked or expires.
 """
 
 from __future__ import annotations

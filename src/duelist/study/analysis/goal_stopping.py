@@ -99,7 +99,7 @@ def best_arm_decision(
 
 
 def _without_votes(fit: StudyFit, goal: str, delta: float, supply: RaterSupply | None) -> CanStop:
-    """Warn before the first vote if the raters who are invited so far could not decide the study."""
+    """Warn before the first vote if the raters invited so far could not decide the study."""
     if supply is None or fit.whole.features is not None or len(fit.among) < 2:
         return CanStop(False, NO_VOTES, goal)
     needed = raters_to_plan(len(fit.among), delta)
@@ -178,7 +178,7 @@ def ranking_decision(
 ) -> CanStop:
     """Decide whether the order of the first `top` arms is settled; None means all.
 
-    With a tolerance, decide whether none of them is behind the next by more than that.
+    With a tolerance, decide whether each is at most that much worse than the next.
     """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     mean = fit.posterior.mean

@@ -70,7 +70,7 @@ class Leaderboard(TabularResult):
     n_arms: int = 0
     """The number of ranked arms, of which `standings` may hold only the top."""
     of: str = "arm"
-    """What is ranked: "arm" or "system". Intervals of systems count raters and prompts as clusters of votes."""
+    """The kind of entries: "arm" or "system". Intervals of systems count raters and prompts as clusters of votes."""
     category: str | None = None
     """The category of the prompts that the votes are on; None for all."""
     covariates: tuple[CovariateEffect, ...] = ()

@@ -51,7 +51,7 @@ class Progress(TabularResult):
     identical: int = 0
     """Other arms with the leader's features, which no vote can tell apart; they lead together and count as one."""
     of: str = "arm"
-    """What is compared: "arm" or "system"."""
+    """The kind compared: "arm" or "system"."""
 
     @property
     def done(self) -> bool:

@@ -8,7 +8,7 @@ All of them take the same options to select votes:
 
 context     only the arms of this group, and the votes between them
 category    only the prompts of this category, in a study of systems
-by          "system" (the default in a study of systems) or "item": what is analysed, systems or their single answers
+by          "system" (the default in a study of systems) or "item": analyse systems or their single answers
 criterion   the question, if a study has several; the first by default
 without     raters whose votes are excluded, besides those that the owner excluded
 everyone    True includes excluded raters as well
@@ -16,8 +16,8 @@ retired     True ranks retired arms, too; otherwise their votes inform the fit, 
 labels      True names each arm by its id and the beginning of its text: 17 “Fast as light”
 
 Intervals, ranks, probabilities of being best and stopping decisions count the votes of one rater, and those of systems on
-one prompt, as dependent; `clusters=False` takes all votes for independent. `covariates=["side", "length"]` excludes what
-these add from utilities, and the leaderboard reports it.
+one prompt, as dependent; `clusters=False` treats all votes as independent. `covariates=["side", "length"]` removes the
+effects of these from utilities, and the leaderboard reports them.
 """
 
 from __future__ import annotations
@@ -291,7 +291,7 @@ class StudyAnalysis(ABC):
         return AnalysisCache()
 
     def _follow(self) -> tuple[int, ...]:
-        """Read what is new, and return a value that changes whenever an analysis may change."""
+        """Read new rows of the log, and return a value that changes whenever an analysis may change."""
         with self._cache.lock:
             self._cache.log.follow(lambda: self._storage.viewing(self._id))
             return self._cache.log.stamp

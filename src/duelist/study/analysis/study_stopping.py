@@ -91,7 +91,7 @@ class StudyStopping(StudyAnalysis):
         return replace(found, context=context)
 
     def _supply(self, of: str) -> RaterSupply | None:
-        """Return the raters who can be asked; None if a pair may be repeated, or stands for many pairs of answers."""
+        """Return the raters available; None if a pair may be repeated, or stands for many pairs of answers."""
         if self.settings.repeat_pairs != "never" or of == "system":
             return None
         with self._storage.viewing(self._id) as tx:

@@ -20,7 +20,7 @@ LeasedDuel = tuple[LeaseRow, DuelRow]
 
 
 class AskRequest(NamedTuple):
-    """What may be asked: duels of any context, of one, or of given candidates, but not of `full_pairs`.
+    """Which duels are allowed: of any context, of one, or of given candidates, but not on `full_pairs`.
 
     The rater is already working on the duels `in_progress` and wants another one.
     """

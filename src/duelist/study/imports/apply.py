@@ -189,7 +189,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Add votes from another study, all or none, and return how many.
 
-        Their arms must be in the study. Each gets a duel of its own, chosen by import, and keeps its rater, source and
+        Their arms must be in the study. Each gets a separate duel, chosen by import, and keeps its rater, source and
         time. Votes that were revised or undone are skipped. Calling this again adds the votes again; `import_votes`
         skips duplicates.
         """

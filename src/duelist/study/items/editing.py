@@ -55,7 +55,7 @@ class StudyItems(StudyBase):
         features
             An array (n_arms, dim), stored in the precision it needs; or None, for every arm of the study: then only votes tell arms apart
             (for policies that need features, each arm gets an indicator feature). With the setting `arm_effects` arms have both, features
-            and an effect of their own.
+            and an arm effect.
         payloads
             What raters are shown: text, the path of an image, or anything that JSON can hold.
         contexts

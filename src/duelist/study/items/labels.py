@@ -33,7 +33,7 @@ def beginning(payload: Any) -> str:
     """Return the beginning of the text of a payload; empty if it has none."""
     if isinstance(payload, str):
         if media_kind(payload) is not None and not re.search(r"\s", payload):
-            return ""  # the name of a media file says nothing that the id does not say
+            return ""  # the name of a media file adds nothing to the id
         line = " ".join(_MARKUP.sub("", payload[:_SEARCHED]).split())
         return line if len(line) <= LONGEST else f"{line[: LONGEST - 1].rstrip()}…"
     if isinstance(payload, Mapping):

@@ -72,7 +72,7 @@ class ContextRow(NamedTuple):
 class FeatureChunk(NamedTuple):
     """Feature vectors of rows `first_row`, `first_row + 1`, ...; `arms` are the numbers of their arms.
 
-    The vectors are in single precision where that changes none of them.
+    The vectors are in single precision if all of them fit it exactly.
     """
 
     first_row: int

@@ -1,7 +1,7 @@
-"""Record votes: a row of the log for every vote, revision and undo, and none for what is recorded already.
+"""Record votes: a row of the log for every vote, revision and undo; a repeated call adds none.
 
-Times in the log never decrease: if the clock is set back, rows get the time of the row before them until it has caught up. A response
-time that would be negative is left out.
+Times in the log never decrease: if the clock is set back, rows get the time of the row before them until it has caught up. Negative
+response times are dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction, Vo
 MAX_CHANGES: Final = 50
 """Rows of the log with which a rater may change or undo one vote: each stays in the log for ever."""
 MAX_PENDING: Final = 20
-"""Duels that may be pending with a rater after an undo; further ones are returned, so that nobody can hold them all."""
+"""Duels that may be pending with a rater after an undo; further ones are returned, so that no rater can hold them all."""
 
 
 def new_vote(
@@ -86,7 +86,7 @@ def undo(
 ) -> tuple[VoteRow, DuelRow]:
     """Undo a vote; the duel is pending with the rater again, unless its pair is pending with another one.
 
-    A rater who has many pending duels does not get it back either: it waits for the next one who asks.
+    A rater with many pending duels does not get it back either: it waits for the next rater who asks.
     """
     _check_criterion(criterion, cache.settings)
     duel = find_duel(tx, duel_id)

@@ -1,8 +1,8 @@
-"""Covariates of a vote: what may sway raters beside the merit of the items, such as side, length or Markdown.
+"""Covariates of a vote: influences on raters other than the merit of the items, such as side, length or Markdown.
 
 A covariate is the difference of a property of the two items shown, the first minus the second. The fit estimates the
 log-odds that it adds for the first item, together with the utilities, so that these compare items as if they did not
-differ in it. Side is 1 for every vote: what it adds is the advantage of the item shown first. Lengths and counts are
+differ in it. Side is 1 for every vote: its coefficient is the advantage of the item shown first. Lengths and counts are
 compared as (a - b) / (a + b), as the "style control" of LMArena does; all but side are divided by their root mean
 square over the votes.
 """

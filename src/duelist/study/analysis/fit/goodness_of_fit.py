@@ -32,11 +32,11 @@ _ADVICE: Final = {
     "categories": "The order differs between categories, by {size:.2f} in log-odds: read leaderboard_by_category().",
     "features": "Features do not explain the votes: arm effects were added; create studies with arm_effects=True.",
     "pairs": "Single pairs deviate from any order, by {size:.2f} in log-odds, as cycles do: read the win matrix as well.",
-    "raters": "Raters have tastes of their own, of {size:.2f} in log-odds: intervals count them, and more raters help more "
+    "raters": "Tastes differ between raters, by {size:.2f} in log-odds: intervals count that, and more raters help more "
     "than more votes per rater.",
     "prompts": "Prompts suit some {of}s better, by {size:.2f} in log-odds: intervals count that, and more prompts help more "
     "than more votes per prompt.",
-    "ties": "Ties are not as frequent as the gap between two {of}s lets expect, by {size:.0%}: win probabilities of close "
+    "ties": "The share of ties differs from the model's by {size:.0%} at some gaps between two {of}s: win probabilities of close "
     "{of}s are approximate.",
 }
 """By check, in the order in which a misfit is reported."""
@@ -47,7 +47,7 @@ class FitCheck:
     """One test of the model against a larger one."""
 
     name: str
-    """What may deviate: side, categories, features, pairs, raters, prompts or ties."""
+    """The effect tested: side, categories, features, pairs, raters, prompts or ties."""
     size: float | None
     """Estimated standard deviation of a group's own gap between two items, in log-odds; for side the advantage of the
     first, for ties the largest difference of shares."""

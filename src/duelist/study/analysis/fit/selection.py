@@ -42,7 +42,7 @@ class Selection(NamedTuple):
     excluded: frozenset[str]
     stamp: tuple[int, ...]
     of: str = "arm"
-    """What is compared: "arm" or "system"."""
+    """The kind compared: "arm" or "system"."""
 
 
 def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:

@@ -50,12 +50,12 @@ class StudyFit:
     misfit_note: str | None = None
     """The result of the misfit test, if the votes contradict the features."""
     of: str = "arm"
-    """What utilities are of: "arm" or "system"."""
+    """The kind that utilities describe: "arm" or "system"."""
     computed: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What was computed from this fit; see `once`."""
+    """Results computed from this fit; see `once`."""
 
     def once(self, key: Hashable, compute: Callable[[], Result]) -> Result:
-        """Return what was computed from this fit under a key, or compute it."""
+        """Return the result stored under a key, or compute and store it."""
         if key not in self.computed:
             self.computed[key] = compute()
         result: Result = self.computed[key]

@@ -71,7 +71,7 @@ class VoteTable:
     expected: Column
     """The known outcome of a gold duel, as a position in `OUTCOMES`; -1 if there is none."""
     covariates: Covariates | None = None
-    """What may have swayed the raters (`duelist.study.analysis.fit.covariates`)."""
+    """Influences on raters other than merit (`duelist.study.analysis.fit.covariates`)."""
 
     def __len__(self) -> int:
         return len(self.first)

@@ -1,7 +1,7 @@
 """Chance-corrected agreement of categorical answers.
 
 Each of the three is (observed - expected) / (1 - expected), with a different expectation: Cohen (1960) gives each of
-two raters separate habits; Fleiss (1971) gives all the same; Krippendorff (1970) does too, corrects for few answers,
+two raters separate habits; Fleiss (1971) gives all raters the same habits; Krippendorff (1970) does too, corrects for few answers,
 and takes units with different numbers of answers. 1 is full agreement, 0 is chance, and below 0 is worse than chance.
 NaN if disagreement is impossible: no two answers on one unit, or the same answer everywhere.
 """

@@ -150,7 +150,7 @@ def rater_statistics(
     are split into ten groups, and each group is predicted from the others), at level false_alarms / (2 raters): if
     all vote as the fit predicts, the probability that any rater is flagged is at most about `false_alarms`.
 
-    Raters who are `excluded` are listed, but do not affect others. Gold and repeated duels count for their own
+    Excluded raters are listed, but do not affect others. Gold and repeated duels count for their own
     statistics, not for the fit. `cross_fits` is a dictionary that caches fits between calls, which is faster.
     """
     check_level(level)

@@ -1,6 +1,6 @@
 """How many votes the raters of a study can still give on the pairs that decide it.
 
-A rater who answers each pair once adds at most one vote to it, so that few raters exhaust the pairs that matter long before a decision.
+If raters answer each pair at most once, few raters run out of the pairs that matter long before a decision.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_RATERS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RaterSupply:
-    """The raters who can be asked, each of whom answers a pair at most once."""
+    """The raters available, each of whom answers a pair at most once."""
 
     raters: int
     per_pair: int | None = None

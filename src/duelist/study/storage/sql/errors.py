@@ -26,7 +26,7 @@ _LOCKED: Final = (
     "is being written by another process for too long",
     "Try again, or end the other writer.",
 )
-_FULL: Final = (StorageFull, "has no room left", "Free some space and repeat the call; nothing of it was written.")
+_FULL: Final = (StorageFull, "has no room left", "Free some space and repeat the call, which had no effect.")
 _READ_ONLY: Final = (
     StorageReadOnly,
     "cannot be written",
@@ -119,7 +119,7 @@ def _explain(error: Exception, cause: BaseException) -> Explanation:
         return _CORRUPTED  # Python could not read what SQLite returned
     if isinstance(error, sa.exc.OperationalError) and not name and not code:
         return _LOST  # PostgreSQL's driver has no code if the server did not answer
-    return StorageError, "rejected the call", "Nothing of it was written."
+    return StorageError, "rejected the call", "The call had no effect."
 
 
 @contextmanager

@@ -185,7 +185,7 @@ SET_FREE: Final = (
 LEASE: Final = sa.select(*_columns(leases)).where(
     leases.c.study_id == _study, leases.c.duel == bindparam("duel_number"), leases.c.rater == _rater
 )
-# Of a duel only what can change; the rest is cached. A subquery looks the duel up, as in `_training_votes`.
+# Only the columns of a duel that can change; the rest is cached. A subquery looks the duel up, as in `_training_votes`.
 OPEN_LEASES: Final = sa.select(
     leases.c.duel,
     leases.c.rater,

@@ -68,7 +68,7 @@ class SqlStorage(Storage):
         return nullcontext()
 
     def _read_turn(self) -> AbstractContextManager[Any]:
-        """Return a lock that readers hold around their transaction; none where they have a view of their own."""
+        """Return a lock that readers hold around their transaction; none if readers see a snapshot of the database."""
         return nullcontext()
 
     def _queue(self, connection: DriverConnection, study_id: int) -> None:

@@ -79,7 +79,7 @@ class DuelCache:
         self.leased: dict[tuple[Any, ...], tuple[LeaseRow, DuelRow]] = {}
 
     def limit_size(self) -> None:
-        """Empty what has grown too large."""
+        """Empty caches that have grown too large."""
         for cached in (self.duels, self.leased):
             if len(cached) > _CACHED_DUELS:
                 cached.clear()
