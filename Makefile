@@ -210,7 +210,7 @@ screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the docum
 	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 ##@ Benchmarks of speed (use an idle machine)
-.PHONY: bench bench-study bench-readings bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
+.PHONY: bench bench-study bench-analyses bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
 bench: install ## Time policies and simulations.
 	$(BIN)/python -m benchmarks
 
@@ -218,9 +218,9 @@ bench-study: for-tests ## Time ask and tell of a study beside Optuna.
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/evidence/benchmarks-study.md
 
-bench-readings: for-tests ## Time the analysis of a large log beside evalica.
+bench-analyses: for-tests ## Time the analysis of a large log beside evalica.
 	$(BIN)/python -m pip install --quiet evalica
-	$(BIN)/python -m benchmarks.readings --page docs/evidence/benchmarks-readings.md
+	$(BIN)/python -m benchmarks.analyses --page docs/evidence/benchmarks-analyses.md
 
 bench-files: for-tests ## Time import and export of 100,000 votes.
 	$(BIN)/python -m benchmarks.files

@@ -84,7 +84,7 @@ async def rate(address: str, study: int, tokens: list[str], rate: float, seconds
 
 
 async def watch(address: str, study: int, token: str, seconds: float) -> list[float]:
-    """One dashboard: how long its readings took."""
+    """Return the response times of one dashboard."""
     taken: list[float] = []
     tags: dict[str, str] = {}
     headers = {"Authorization": f"Bearer {token}"}
@@ -107,7 +107,7 @@ async def crowd(
     found, *seen = await asyncio.gather(
         rate(address, study, tokens, rate_, seconds), *(watch(address, study, admin, seconds) for _ in range(watching))
     )
-    return {**found, "reading": [each for one in seen for each in one]}
+    return {**found, "analysis": [each for one in seen for each in one]}
 
 
 def play(given: dict[str, Any]) -> dict[str, Any]:
@@ -185,10 +185,10 @@ def measure(which: str, seconds: float, n_arms: int, dim: int, votes: int, say: 
                 before = memory(server)
                 found = play({**common, "rate": 20, "seconds": seconds, "watching": watching})
                 lines.append(told(f"{which}, {votes:,} votes, {watching} dashboards, 20 votes a second", found))
-                if found["reading"]:
-                    slow = np.quantile(found["reading"], [0.5, 0.99])
+                if found["analysis"]:
+                    slow = np.quantile(found["analysis"], [0.5, 0.99])
                     say(
-                        f"readings: median {slow[0]:.2f} s, p99 {slow[1]:.2f} s; memory {before:.0f} to {memory(server):.0f} MiB"
+                        f"analyses: median {slow[0]:.2f} s, p99 {slow[1]:.2f} s; memory {before:.0f} to {memory(server):.0f} MiB"
                     )
                 say(lines[-1])
             best = 0.0

@@ -1,8 +1,8 @@
-"""`make bench-cited`: what every policy that takes features is good at, and what not.
+"""`make bench-cited`: evaluate every policy that takes features, for each of the four goals.
 
-Each is judged at four jobs on the same worlds and the same luck. For "serve" it plays its published rule, where an arm may meet itself, and
-its regret counts. For the others it asks about two different arms; then one and the same estimator reads all votes, and names the best arm,
-orders the arms and predicts votes.
+All policies play on the same worlds with the same random numbers. For "serve" a policy plays its published rule, where an arm may meet
+itself, and its regret counts. For the other goals it asks about two different arms; then one estimator fits the votes of all policies, names
+the best arm, orders the arms and predicts votes.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ POLICIES: dict[str, Callable[..., Any]] = {
 }
 
 
-INTRODUCTION = f"""# Every policy at four jobs
+INTRODUCTION = f"""# Every policy for four goals
 
 Made by `make bench-cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
 the same luck (FGTS, which is slow, in every third); mean and 95 % interval over the runs. *serve*: cumulative average regret of the
-published rule, where an arm may meet itself. The other jobs ask about two different arms, and one estimator reads the votes of all
+published rule, where an arm may meet itself. The other goals ask about two different arms, and one estimator fits the votes of all
 policies alike. Excess log-loss is over all pairs of arms on the table. The first four are those that `policy_for` recommends.
 
-![what each policy reaches at each job, a mark a problem](cited.png)
+![the result of each policy for each goal, one mark per problem](cited.png)
 """
 
 
@@ -187,7 +187,7 @@ PANELS = (
 
 
 def draw(found: dict[str, Found], path: Path) -> None:
-    """A panel a job, a line a policy, a mark a problem."""
+    """Draw one panel per goal, one line per policy and one mark per problem."""
     names = list(POLICIES)
     figure = Figure(figsize=(15, 0.32 * len(names) + 2.2), layout="constrained")
     axes = figure.subplots(1, len(PANELS), sharey=True)

@@ -140,9 +140,7 @@ def coverage(cell: SystemCell, logs: int, seed: int = 0) -> Coverage:
 def cells() -> tuple[SystemCell, ...]:
     """Return all cells: random pairs in every combination; fewer with chosen pairs, which take longer."""
     deviations = [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5), (1.0, 1.0)]
-    random = [
-        SystemCell(ties, votes, *sizes) for votes in (FEW, MANY) for sizes in deviations for ties in TIES
-    ]
+    random = [SystemCell(ties, votes, *sizes) for votes in (FEW, MANY) for sizes in deviations for ties in TIES]
     few = [
         SystemCell(ties, FEW, *sizes, adaptive=True)
         for sizes in deviations

@@ -107,9 +107,9 @@ def table(url: str) -> list[str]:
 
 PROSE = """# Leaderboard of a large arena log
 
-Made by `make bench-arena-log`: {votes:,} votes of {raters} raters on {systems} systems and {prompts:,} prompts, about 5 % ties, in an SQLite
-file, on {cores} cores ({machine}), Python {python}. Medians of {repeats} processes. "Cold": a new process has opened the study and read nothing.
-"Memory" is what the process grows by. The machine ran {load:.1f} other programs on average, so compare the time of the processor.
+Made by `make bench-arena-log`: {votes:,} votes of {raters} raters on {systems} systems and {prompts:,} prompts, about 5 % ties, in an
+SQLite file, on {cores} cores ({machine}), Python {python}. Medians of {repeats} processes. "Cold": a new process that has just opened
+the study. "Memory": the growth of the process. The load average of the machine was {load:.1f}, so CPU times compare better.
 
 {table}
 """

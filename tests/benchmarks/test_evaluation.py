@@ -1,4 +1,4 @@
-"""The judge of the job *best*, and the peers that it compares: against the library's own estimates and verdicts."""
+"""The evaluation of the goal *best*, and the peers that it compares: against the library's own estimates and stopping decisions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The problems on which jobs are judged: chances, votes, logs that are divided, and public files that may be missing."""
+"""The problems on which goals are evaluated: probabilities, votes, split logs, and public files that may be missing."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The judge of the job *rank*, and the peers that it compares."""
+"""The evaluation of the goal *rank*, and the peers that it compares."""
 
 import numpy as np
 import pytest

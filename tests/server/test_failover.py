@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 class Reader(threading.Thread):
-    """An owner with a dashboard open; collects the statuses of readings."""
+    """An owner with a dashboard open; collects the statuses of its requests."""
 
     def __init__(self, address: str, study: int, token: str) -> None:
         super().__init__()

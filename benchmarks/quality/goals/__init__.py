@@ -1,1 +1,1 @@
-"""What policies are worth for the jobs that people have: name the best arm, rank them all, show good ones."""
+"""Evaluation of policies by goal: find the best arm, rank all arms, show good ones, learn a reward model."""

@@ -1,6 +1,6 @@
-"""`make bench-best`: which policy names the best arm, after how many votes? Written to docs/evidence/jobs-best.md.
+"""`make bench-best`: which policy names the best arm, after how many votes? Written to docs/evidence/goal-best.md.
 
-Runs that are done are kept in out/jobs-best, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
+Runs that are done are kept in out/goal-best, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from duelist.core.arrays import Floats
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
 
-PAGE = DOCS / "jobs-best.md"
-KEPT = ROOT / "out" / "jobs-best"
+PAGE = DOCS / "goal-best.md"
+KEPT = ROOT / "out" / "goal-best"
 RUNS = 64
 SEED = 39
 RESAMPLES = 2000

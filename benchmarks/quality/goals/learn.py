@@ -1,4 +1,4 @@
-"""`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/evidence/jobs-learn.md.
+"""`make bench-learn`: does a designed batch teach a reward model more than random pairs do? Written to docs/evidence/goal-learn.md.
 
 `python -m benchmarks.quality.goals.learn many --runs 4` makes one part anew, with fewer runs, and leaves the others as they are.
 """
@@ -22,7 +22,7 @@ from benchmarks import DOCS
 from benchmarks.quality.goals.rewards import CANDIDATES, KINDS, AnswerPairs, RewardWorld, excess, missing, real_logs
 from duelist.core.arrays import Floats
 
-PAGE = DOCS / "jobs-learn.md"
+PAGE = DOCS / "goal-learn.md"
 TEST_PAIRS = 4000
 LEVEL = 0.95
 RESAMPLES = 2000

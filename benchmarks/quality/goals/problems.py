@@ -1,4 +1,4 @@
-"""The problems on which the jobs *best*, *rank* and *serve* are judged.
+"""The problems on which the goals *best*, *rank* and *serve* are evaluated.
 
 A problem draws a world for every run: arms, with raw features or with none, what each is worth, and the chance that it wins
 against each other one. Families:

@@ -1,6 +1,6 @@
-"""`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/evidence/jobs-rank.md.
+"""`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/evidence/goal-rank.md.
 
-Runs that are done are kept in out/jobs-rank, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
+Runs that are done are kept in out/goal-rank, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
 
-PAGE = DOCS / "jobs-rank.md"
-PICTURE = "jobs-rank.png"
-KEPT = ROOT / "out" / "jobs-rank"
+PAGE = DOCS / "goal-rank.md"
+PICTURE = "goal-rank.png"
+KEPT = ROOT / "out" / "goal-rank"
 RUNS = 32
 LARGE, RUNS_OF_LARGE = 40, 12
 """Problems with so many arms take minutes a run."""

@@ -46,7 +46,9 @@ def to_plain(value: Any) -> Any:
         return {str(key): to_plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [to_plain(part) for part in value]
-    raise InvalidInput(f"{value!r} cannot be converted to JSON.", "Give records, readings, texts and numbers.")
+    raise InvalidInput(
+        f"{value!r} cannot be converted to JSON.", "Give records, results of analyses, texts or numbers."
+    )
 
 
 def from_plain(kind: type[T], value: Any) -> T:

@@ -181,7 +181,7 @@ def test_files_that_do_not_say_what_they_are(study, words, said):
     assert said in study(*words, code=2).replace("\n", " ")
 
 
-def test_readings_in_words_and_drawn(study):
+def test_analyses_as_text_and_plots(study):
     for outcome, rater in (("first", "ana"), ("tie", "ben"), ("both_bad", "cy")):
         vote(study, outcome, rater)
     assert [line.split()[0] for line in study("study", "raters", "captions").splitlines()[1:4]] == ["ana", "ben", "cy"]

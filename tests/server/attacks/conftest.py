@@ -1,7 +1,7 @@
 """A server under attack, and what must hold after every attack (`make attack`).
 
 `attacked` is a real server process with a study that has votes, a rater and a reader. After each test the server must
-still serve readings and raters, without an unexpected error in its log.
+still serve analyses and raters, without an unexpected error in its log.
 """
 
 from __future__ import annotations

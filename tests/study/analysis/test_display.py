@@ -1,4 +1,4 @@
-"""How readings show themselves: tables in a notebook, data frames, and pictures of anything."""
+"""How results show themselves: tables in a notebook, data frames, and plots."""
 
 import subprocess
 import sys

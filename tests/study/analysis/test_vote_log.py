@@ -43,7 +43,7 @@ def columns_of(log, arms):
 
 
 def seen(study, **scope):
-    """What a reading looks at, and what the votes themselves say."""
+    """Compare the votes that an analysis selects with those of the log."""
     from duelist.study.analysis.fit.selection import SelectionOptions
 
     return study._select(SelectionOptions(**scope))
@@ -56,7 +56,7 @@ def assert_up_to_date(study):
 
 
 @pytest.mark.parametrize("chunk", [3, 8192])
-def test_readings_follow_the_log_through_revisions_and_undone_votes(url, chunk, monkeypatch):
+def test_analyses_follow_the_log_through_revisions_and_undone_votes(url, chunk, monkeypatch):
     """A study that reads all the time, one that reads at the end, and the votes themselves say the same."""
     monkeypatch.setattr(vote_log, "CHUNK", chunk)
     rng = np.random.default_rng(0)
@@ -264,11 +264,11 @@ def test_features_compare_what_never_met():
     assert "only their features compare arms of different groups" in board.note
 
 
-# -- nobody waits for a reading --------------------------------------------------------------
+# -- raters do not wait for an analysis ----------------------------------------------------
 
 
 def test_a_reading_that_takes_long_keeps_nobody_waiting(sqlite_url, monkeypatch):
-    """While one thread sits in a reading, between two chunks and in the fit, another asks and tells."""
+    """While one thread is in an analysis, between two chunks or in the fit, another asks and tells."""
     study = fresh(sqlite_url)
     play(study, np.random.default_rng(10), 10)
     inside, go_on = threading.Event(), threading.Event()

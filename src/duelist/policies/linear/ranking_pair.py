@@ -37,7 +37,7 @@ class RankingPair(LocalCurvature):
 
     This policy is new here: D-optimal design (the widest pair in the local curvature) for the order, in the manner of
     the expected information gain of Chen et al. (2013) and of ASAP (Mikhailiuk et al. 2020), with the loss of Kendall's
-    tau instead of entropy. `docs/evidence/jobs-rank.md` compares it with these.
+    tau instead of entropy. `docs/evidence/goal-rank.md` compares it with these.
 
     Parameters
     ----------

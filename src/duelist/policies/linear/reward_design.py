@@ -32,7 +32,7 @@ class RewardDesign(LocalCurvature):
 
     The criterion is Bayesian D-optimal design in the curvature at the estimate (Chaloner and Verdinelli 1995), for
     comparisons; with the votes so far counted in it is the past-aware design of Shen, Sun and Ton (2025, arXiv
-    2502.04354). The random share protects against misspecification of the linear model (docs/evidence/jobs-learn.md has
+    2502.04354). The random share protects against misspecification of the linear model (docs/evidence/goal-learn.md has
     measurements and alternatives).
 
     Parameters

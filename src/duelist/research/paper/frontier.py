@@ -118,7 +118,7 @@ def run(lab: Lab) -> Findings:
         "tuning seed": TUNING_SEED,
         "runs": RUNS,
         "runs elsewhere": OTHER_RUNS,
-        "runs of cited policies, and of those for other jobs": FEW_RUNS,
+        "runs of cited policies, and of those for other goals": FEW_RUNS,
     }
     return outcome
 

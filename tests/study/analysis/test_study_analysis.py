@@ -1,4 +1,4 @@
-"""What a study says of itself: the study side; the numbers are tested with `reading`, files in `test_filing`."""
+"""The analysis methods of a study; the numbers are tested in `test_analyses`, files in `tests/study/formats`."""
 
 import inspect
 import re

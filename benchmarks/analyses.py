@@ -1,10 +1,10 @@
-"""`make bench-readings`: readings of a large log, cold and when a few votes are new, beside evalica; docs/evidence/benchmarks-readings.md.
+"""`make bench-analyses`: time analyses of a large log, cold and after three new votes, and evalica; docs/evidence/benchmarks-analyses.md.
 
-    python -m benchmarks.readings [--votes 100000] [--arms 100] [--page docs/evidence/benchmarks-readings.md]
+    python -m benchmarks.analyses [--votes 100000] [--arms 100] [--page docs/evidence/benchmarks-analyses.md]
 
-The log has ties, 64 raters, and lies in an SQLite file. Cold: the study was opened just now, nothing of it is in memory. Warm: three votes
-have been added since the last reading. evalica is given the same votes as lists that are in memory already, and returns scores
-without intervals; beside it stands the time to read those lists from the database, which every reading of ours includes.
+The log has ties and 64 raters, and is in an SQLite file. Cold: the study has just been opened. Warm: three votes have been added since
+the last analysis. evalica gets the same votes as lists in memory, and returns scores without intervals; the table also has the time to
+read those lists from the database, which our analyses include.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 from benchmarks.quality.intervals import answers
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 
-READINGS = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")
+ANALYSES = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")
 REPEATS = 5
 NU = 0.6
 
@@ -69,9 +69,9 @@ def median(times: list[tuple[float, float, Any]]) -> str:
     return f"{clock:,.0f} ({processor:,.0f})"
 
 
-def readings_table(url: str) -> list[str]:
-    lines = ["| reading | cold, ms (of the processor) | three votes are new, ms |", "|---|---:|---:|"]
-    for name in READINGS:
+def analyses_table(url: str) -> list[str]:
+    lines = ["| analysis | cold, ms (CPU time) | after three new votes, ms |", "|---|---:|---:|"]
+    for name in ANALYSES:
         cold, warm = [], []
         for k in range(REPEATS):
             study = load_study("log", url)
@@ -85,14 +85,14 @@ def readings_table(url: str) -> list[str]:
 
 
 def wide_table(folder: Path) -> list[str]:
-    """3,000 arms with 384 features and an effect each, and few votes: the first reading of a process, and the next."""
+    """Time the first and the second analysis of a process: 3,000 arms with 384 features and arm effects, and few votes."""
     url, rng = f"sqlite:///{folder / 'wide.db'}", np.random.default_rng(0)
     study = create_study("log", url, arm_effects=True)
     study.add_arms([f"arm {k}" for k in range(3000)], rng.normal(size=(3000, 384)))
     for k in range(60):
         study.tell(study.ask(f"rater {k % 6}").id, ("first", "second", "tie")[k % 3], f"rater {k % 6}")
     study.close()
-    lines = ["| 3,000 arms x 384 features, 60 votes | first, ms (of the processor) | again, ms |", "|---|---:|---:|"]
+    lines = ["| 3,000 arms x 384 features, 60 votes | first, ms (CPU time) | again, ms |", "|---|---:|---:|"]
     for name in ("leaderboard", "recommend", "raters", "calibration"):
         first, again = [], []
         for _ in range(REPEATS):
@@ -118,7 +118,7 @@ def evalica_table(url: str) -> list[str]:
     }
     sides = [vote.first for vote in votes], [vote.second for vote in votes], [winner[vote.outcome] for vote in votes]
     lines = [
-        "| evalica | ms (of the processor) |",
+        "| evalica | ms (CPU time) |",
         "|---|---:|",
         f"| the votes as a list of objects | {median([seconds])} |",
     ]
@@ -139,22 +139,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'log.db'}"
         filled(url, options.votes, options.arms)
-        ours = [*readings_table(url), "", *wide_table(Path(folder))]
+        ours = [*analyses_table(url), "", *wide_table(Path(folder))]
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         theirs = evalica_table(url)
     load = os.getloadavg()[0]
     page = "\n".join(
         [
-            "# StudyAnalysis of a large log",
+            "# Analyses of a large log",
             "",
-            f"Made by `make bench-readings`: {options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
-            f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The machine had "
-            f"{load:.1f} other programs running on average: the time of the processor is the fairer one. The largest size of the process, "
-            f"with what filled the study, was {most:,.0f} MiB.",
+            f"Made by `make bench-analyses`: {options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
+            f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The load average "
+            f"of the machine was {load:.1f}, so CPU times compare better. The peak memory of the process, which also filled the study, "
+            f"was {most:,.0f} MiB.",
             "",
             *ours,
             "",
-            f"evalica {importlib.metadata.version('evalica')} on the same votes, in memory as lists already; scores without intervals:",
+            f"evalica {importlib.metadata.version('evalica')} on the same votes, as lists in memory; scores without intervals:",
             "",
             *theirs,
             "",
