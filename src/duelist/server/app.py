@@ -20,7 +20,7 @@ from duelist.server.errors import RequestError, error_body, error_response, rate
 from duelist.server.http.middleware import RequestMiddleware
 from duelist.server.monitoring.logs import log_event
 from duelist.server.options import ServerOptions
-from duelist.server.routes import analysis, arms, files, raters, rating, service, session, studies, tokens
+from duelist.server.routes import analysis, arms, files, pages, raters, rating, service, session, studies, tokens
 
 _CODES = {
     400: "malformed",
@@ -55,7 +55,7 @@ def make_app(options: ServerOptions) -> FastAPI:
     for part in (session, rating, studies, arms, files, analysis, raters, tokens, service):
         app.include_router(part.router, prefix="/api/v1")
     app.include_router(service.metrics_router)
-    service.add_pages(app)
+    pages.add_pages(app)
     _explain_errors(app)
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(RequestMiddleware, server=server)
@@ -89,7 +89,7 @@ def _explain_errors(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def framework_error(request: Request, error: HTTPException) -> Response:
         if error.status_code == 404 and _wants_page(request):
-            return service.not_found_page()
+            return pages.not_found_page(request)
         code = _CODES.get(error.status_code, "malformed")
         body = error_body(code, f"{error.detail}.", "docs/reference/http-api.md lists every path.")
         return JSONResponse(body, error.status_code, headers=error.headers)

@@ -104,6 +104,8 @@ class StudySettings:
     ask_reason: bool = False
     show_as: str = "text"
     open_registration: bool = False
+    language: str | None = None
+    wordings: dict[str, dict[str, Any]] = field(default_factory=dict)
     feature_recipe: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:

@@ -20,6 +20,7 @@ from duelist.policies import (
     registered_policy,
 )
 from duelist.policies.goals import find_goal
+from duelist.study.languages import checked_language, checked_wordings
 from duelist.study.records import Outcome, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
 from duelist.study.validation import check_json, checked_text
@@ -196,6 +197,8 @@ def _check_page(settings: StudySettings) -> None:
         raise InvalidInput(
             f"show_as is {settings.show_as!r}.", f"Choose one of {', '.join(SHOWN_AS)}.", field="show_as"
         )
+    checked_language(settings.language)
+    checked_wordings(settings.wordings)
     if settings.feature_recipe is not None and not isinstance(settings.feature_recipe, dict):
         raise InvalidInput(
             f"feature_recipe is {settings.feature_recipe!r}.",

@@ -92,7 +92,9 @@ def create_study(
         answers: which of "tie", "both_bad" and "skip" raters are offered, all by default;
         ask_reason: whether raters are asked for a reason; default False;
         show_as: how text payloads are shown, "text" (default), "markdown" or "code";
-        open_registration: whether anyone with the address may register as a rater; default False.
+        open_registration: whether anyone with the address may register as a rater; default False;
+        language: the language of the page, such as "de"; default None, which is each browser's own;
+        wordings: texts that replace sentences of the page, by language and key: {"en": {"outcome.tie": "Equal"}}.
         top: for the goal "rank", how many places matter, to the policy and to `can_stop`; default: all. It is stored in the settings of
         the policy.
         feature_recipe: how features were made from a file; set by `items`.

@@ -214,7 +214,7 @@ def test_synchronized_audio(server: Server, tabs: Tabs) -> None:
     page.wait_for_function("() => both.every(each => !each.paused && each.currentTime > 0.2)")
     assert page.evaluate("both.map(each => each.muted)") == [False, True]
     assert page.evaluate("Math.abs(both[0].currentTime - both[1].currentTime)") < 0.2
-    page.get_by_role("button", name="Sound: left").click()
+    page.get_by_role("button", name="Sound: Left").click()
     assert page.evaluate("both.map(each => each.muted)") == [True, False]
     page.get_by_role("button", name="Pause both").click()
     assert page.evaluate("both.every(each => each.paused)")

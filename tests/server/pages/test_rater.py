@@ -251,11 +251,11 @@ def test_on_a_phone_the_sides_are_stacked_and_the_vote_bar_is_visible(server: Se
     assert left is not None
     assert right is not None
     assert right["y"] >= left["y"] + left["height"]
-    for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
+    for name in ("Top is better", "Tie", "Both bad", "Skip", "Bottom is better", "Undo"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     widths = [page.get_by_role("button", name=name).bounding_box()["width"] for name in ("Tie", "Both bad", "Skip")]
     assert min(widths) > 100
-    button = page.get_by_role("button", name="Left is better")
+    button = page.get_by_role("button", name="Top is better")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     button.tap()
     wait_until_saved(page)

@@ -1,16 +1,13 @@
-"""Health, metrics and pages of the server."""
+"""Health, metrics and the audit log of the server."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
-from fastapi import APIRouter, FastAPI, Query, Response
-from fastapi.responses import FileResponse, PlainTextResponse
-from fastapi.staticfiles import StaticFiles
+from fastapi import APIRouter, Query, Response
+from fastapi.responses import PlainTextResponse
 
 from duelist import __version__
 from duelist.server.auth import ServerAdmin, ServerDep, ServerReader, StudyAdmin
@@ -20,7 +17,6 @@ from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import ERROR_SCHEMA, error_responses
 
-PAGES: Final = Path(__file__).parents[1] / "pages"
 router = APIRouter(route_class=CheckedRoute, tags=["server"])
 metrics_router = APIRouter(route_class=CheckedRoute, tags=["server"])
 
@@ -82,33 +78,3 @@ async def audit_log_of_study(
     """Return what owners and readers did with a study, newest first."""
     await server.require_study(study)
     return await _actions(server, study, before, limit)
-
-
-_PAGES: Final = {
-    "/": "studies.html",
-    "/signin": "sign-in.html",
-    "/new": "new-study.html",
-    "/study/{study}": "dashboard.html",
-    "/rate/{study}": "rate.html",
-}
-
-
-def add_pages(app: FastAPI) -> None:
-    """Add the static pages and their assets."""
-    for path, name in _PAGES.items():
-        app.add_api_route(path, _page(name), methods=["GET"], include_in_schema=False, response_class=FileResponse)
-    app.mount("/assets", StaticFiles(directory=PAGES / "assets", check_dir=False), name="assets")
-
-
-def not_found_page() -> FileResponse:
-    """Return the page for unknown addresses."""
-    return FileResponse(PAGES / "not-found.html", 404, media_type="text/html; charset=utf-8")
-
-
-def _page(name: str) -> Callable[[], Awaitable[FileResponse]]:
-    async def page() -> FileResponse:
-        if not (PAGES / name).is_file():
-            raise RequestError(404, "not_found", f"The page {name} is not installed.", "Reinstall duelist.")
-        return FileResponse(PAGES / name, media_type="text/html; charset=utf-8", headers={"Cache-Control": "no-cache"})
-
-    return page

@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import FileResponse, StreamingResponse
@@ -41,6 +41,7 @@ from duelist.study import GOALS, Study, StudySettings, create_study, delete_stud
 from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
+from duelist.study.languages import LANGUAGES, load_catalogue
 
 router = APIRouter(route_class=CheckedRoute, tags=["studies"])
 _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
@@ -205,7 +206,7 @@ async def _download(server: ServerContext, task: str, study: int | None, name: s
 async def choices(
     caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, any_study=True))],
 ) -> dict[str, Any]:
-    """List goals, policies, formats, kinds of features and default settings."""
+    """List goals, policies, formats, kinds of features, languages and default settings."""
     defaults = to_plain(StudySettings(policy=""))
     names = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold", "feature_recipe")]
     return {
@@ -215,8 +216,18 @@ async def choices(
         "features": [
             to_plain(kind) | {"available": kind.is_installed, "missing": kind.missing} for kind in FEATURE_KINDS
         ],
+        "languages": [{"code": code, "name": load_catalogue(code)["language.name"]} for code in LANGUAGES],
         "settings": {name: defaults[name] for name in names},
     }
+
+
+@router.get("/languages/{language}", responses=SIGNED_IN)
+async def sentences(
+    language: Literal["en", "de", "fr", "es", "pt", "zh", "ar"],
+    caller: Annotated[Caller, Depends(require_scope(ADMIN, READER, RATER, any_study=True))],
+) -> dict[str, str | dict[str, str]]:
+    """Return the sentences of the rater page in a language, by key."""
+    return load_catalogue(language)
 
 
 @router.get(

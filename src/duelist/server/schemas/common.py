@@ -221,6 +221,10 @@ class SettingsSchema(RequestBody):
     ask_reason: bool | None = None
     show_as: Literal["text", "markdown", "code"] | None = None
     open_registration: bool | None = None
+    language: str | None = None
+    wordings: dict[str, dict[str, str | dict[str, str]]] | None = Field(
+        None, description="Texts that replace sentences of the rater page, by language and key."
+    )
 
 
 class CreateStudyRequest(RequestBody):

@@ -148,6 +148,16 @@ export const RATER_PAGE_SETTINGS = [
   { name: "ask_reason", label: "Let raters give a reason for their vote", kind: "check" },
 ];
 
+/** The setting of the rater page's language. */
+export const languageSetting = (languages) => ({
+  name: "language",
+  label: "Language of the page",
+  kind: "select",
+  help: "The texts of your study stay in the language in which you write them.",
+  options: [["", "the language of each browser"], ...languages.map(({ code, name }) => [code, name])],
+  read: (input) => input.value || null,
+});
+
 const GOALS = {
   best: {
     label: "Find the best item",

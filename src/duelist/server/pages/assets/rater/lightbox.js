@@ -1,13 +1,15 @@
 // Enlarged images. Switching sides keeps position and size, so that details can be compared.
 import { button, el } from "../shared/dom.js";
+import { say } from "../shared/sentences.js";
+import { sideName } from "./sides.js";
 
 /** Open the images of a pair. `sources` has one list per side; `side` and `index` select the image to show first. */
 export function openLightbox(sources, { side, index }) {
   let zoom = 1;
   const image = el("img", { alt: "" });
-  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": "Enlarged image" }, image);
+  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": say("zoom.label") }, image);
   const title = el("h2", { id: "lightbox-title", "aria-live": "polite" });
-  const otherSide = button("Show the other side (o)", () => switchSide());
+  const otherSide = button(`${say("zoom.other")} (o)`, () => switchSide());
   const dialog = el(
     "dialog",
     { class: "lightbox", "aria-labelledby": "lightbox-title" },
@@ -16,14 +18,14 @@ export function openLightbox(sources, { side, index }) {
       { class: "row" },
       title,
       otherSide,
-      button("Zoom out (−)", () => zoomBy(0.8)),
-      button("Zoom in (+)", () => zoomBy(1.25)),
-      button("Close (Esc)", () => dialog.close()),
+      button(`${say("zoom.out")} (−)`, () => zoomBy(0.8)),
+      button(`${say("zoom.in")} (+)`, () => zoomBy(1.25)),
+      button(`${say("button.close")} (Esc)`, () => dialog.close()),
     ),
     frame,
   );
   const show = () => {
-    title.textContent = side === 0 ? "Left" : "Right";
+    title.textContent = sideName(side);
     image.src = sources[side][Math.min(index, sources[side].length - 1)];
     otherSide.hidden = !sources[1 - side].length;
   };

@@ -1,7 +1,6 @@
 // The rater's page. It shows one pair and loads the next in advance. A vote is stored in the browser first, then shown as given, then sent.
 import {
   ApiError,
-  byCode,
   get,
   getSession,
   post,
@@ -11,10 +10,12 @@ import {
 } from "../shared/api.js";
 import { preloadImages, renderBlocks } from "../shared/content.js";
 import { speak, button, el, find, note, replace } from "../shared/dom.js";
+import { say } from "../shared/sentences.js";
 import { openLightbox } from "./lightbox.js";
 import { syncedPlayer } from "./media-sync.js";
-import { describeForRater, INVITATION_ONLY, isFinal, screenFor, WELCOME } from "./messages.js";
+import { describeForRater, invitationOnly, isFinal, screenFor, welcomeFor } from "./messages.js";
 import { isPermanent, OfflineQueue } from "./offline-queue.js";
+import { onLayout, sideName } from "./sides.js";
 import { actionFor, showGuidelines, showShortcuts } from "./shortcuts.js";
 import { VoteBar } from "./vote-bar.js";
 
@@ -101,7 +102,7 @@ function show(pair) {
   find("#reason").value = "";
   voteBar.reset();
   scrollTo({ top: 0 });
-  speak("New pair.");
+  speak(say("pair.new"));
 }
 
 // -- votes --------------------------------------------------------------------------------------------------------------
@@ -153,13 +154,13 @@ async function undo() {
   voteBar.restore(last.outcomes);
   find("#reason").value = last.reason ?? "";
   updateStatus();
-  speak("Your last vote was undone. The pair is shown again.");
+  speak(say("vote.undone"));
 }
 
 /** Undo a vote that was given on another day or device; the server returns its pair. */
 async function undoOnServer() {
   const last = state.profile.recent?.[0];
-  if (!last) return speak("There is nothing to undo.");
+  if (!last) return speak(say("vote.nothing_to_undo"));
   const criteria = state.profile.criteria.length ? state.profile.criteria : [""];
   try {
     await send({ kind: "undo", duel: last.duel_id, criteria });
@@ -187,7 +188,7 @@ async function send(entry) {
 function onQueueProgress(error) {
   if (error && isPermanent(error)) {
     state.newVotes -= 1;
-    showNotice(`A vote was not saved. ${describeForRater(error)}`);
+    showNotice(say("status.rejected", { error: describeForRater(error) }));
   }
   updateStatus(error);
   if (!error && !state.current) loadPairs();
@@ -195,27 +196,24 @@ function onQueueProgress(error) {
 
 // -- status and messages ------------------------------------------------------------------------------------------------
 
-const countOf = (votes) => (votes === 1 ? "1 vote" : `${votes} votes`);
-
 function updateStatus(error = null) {
-  const unsaved = queue.entries.filter((entry) => entry.kind === "vote").length;
-  const stored = `${countOf(unsaved)} ${unsaved === 1 ? "is" : "are"}`;
-  const isStuck = error !== null && unsaved > 0;
+  const count = queue.entries.filter((entry) => entry.kind === "vote").length;
+  const isStuck = error !== null && count > 0;
   const status = find("#save-status");
-  if (error?.status === 401)
-    status.textContent = `Your link is no longer valid. ${stored} stored in this browser; ask for a new link to save them.`;
-  else if (isStuck)
-    status.textContent = `${describeForRater(error)} ${stored} stored in this browser and will be sent automatically.`;
-  else if (unsaved) status.textContent = "Saving…";
-  else status.textContent = state.newVotes > 0 ? "All votes saved." : "";
+  if (error?.status === 401) status.textContent = say("status.link_expired", { count });
+  else if (isStuck) status.textContent = say("status.stored", { count, error: describeForRater(error) });
+  else if (count) status.textContent = say("status.saving");
+  else status.textContent = state.newVotes > 0 ? say("status.saved") : "";
   status.className = isStuck ? "warn" : "muted";
   const limit = state.profile.max_votes;
-  const total = state.profile.votes + state.newVotes;
-  find("#progress").textContent = limit ? `${total} of ${countOf(limit)}` : `${countOf(total)} so far`;
+  const done = state.profile.votes + state.newVotes;
+  find("#progress").textContent = limit
+    ? say("progress.limited", { done, count: limit })
+    : say("progress.open", { count: done });
 }
 
 function showNotice(text) {
-  const close = button("Close", () => showNotice(null), { class: "small" });
+  const close = button(say("button.close"), () => showNotice(null), { class: "small" });
   replace(find("#notice"), text && note("warn", text, " ", close));
 }
 
@@ -232,12 +230,12 @@ function showText([title, text], ...more) {
 }
 
 function showLoading() {
-  showMessage(el("p", null, "Loading the next pair…"));
+  showMessage(el("p", null, say("pair.loading")));
   find("#vote-bar").hidden = !queue.entries.length;
 }
 
 function showNoPair(error) {
-  const retry = button("Check again", () => (queue ? loadPairs() : location.reload()), { class: "primary" });
+  const retry = button(say("button.retry"), () => (queue ? loadPairs() : location.reload()), { class: "primary" });
   showText(screenFor(error), el("p", null, retry));
   find("#vote-bar").hidden = !voteBar; // Undo stays available
   voteBar?.hideButtons();
@@ -298,19 +296,19 @@ function showWelcome(error) {
       find("#message").hidden = true;
       await start();
     } catch (failure) {
-      if (failure.isA?.("not_allowed")) showText(byCode(INVITATION_ONLY, error) ?? INVITATION_ONLY.not_signed_in);
+      if (failure.isA?.("not_allowed")) showText(invitationOnly(error));
       else replace(problem, el("p", null, describeForRater(failure)));
     }
   };
   showText(
-    byCode(WELCOME, error) ?? WELCOME.not_signed_in,
+    welcomeFor(error),
     el(
       "form",
       { onsubmit: join },
-      el("label", null, "Your name", name),
-      el("small", null, "Any name will do. If you have an invitation, open the full link instead."),
+      el("label", null, say("welcome.name"), name),
+      el("small", null, say("welcome.any_name")),
       problem,
-      el("p", { class: "buttons" }, el("button", { class: "primary" }, "Start")),
+      el("p", { class: "buttons" }, el("button", { class: "primary" }, say("welcome.start"))),
     ),
   );
 }
@@ -320,7 +318,7 @@ async function start() {
   const { study_name: name, question, guidelines, criteria, answers } = state.profile;
   document.title = `${name} · duelist`;
   find("#title").textContent = name;
-  find("#question").textContent = question ?? "Which is better?";
+  find("#question").textContent = question ?? say("question.default");
   find("#reason-label").hidden = !state.profile.ask_reason;
   find("#show-guidelines").hidden = !guidelines;
   voteBar = new VoteBar(find("#vote-bar"), criteria, answers, { vote, undo, isReady });
@@ -340,6 +338,11 @@ async function start() {
   }, POLL_INTERVAL);
 }
 
+onLayout(() => {
+  find("#left-heading").textContent = sideName(0);
+  find("#right-heading").textContent = sideName(1);
+});
+find("#reason-keys").textContent = say("reason.keys", { write: "r", done: "Esc" });
 addEventListener("keydown", onKey);
 addEventListener("hashchange", () => location.reload()); // another link was opened in this tab
 addEventListener("click", onClick);

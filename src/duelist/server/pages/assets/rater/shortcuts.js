@@ -1,6 +1,8 @@
 // Keyboard shortcuts, the dialog that lists them, and the guidelines. Shortcuts can be switched off, for users of speech input.
 import { renderBlocks } from "../shared/content.js";
 import { button, el } from "../shared/dom.js";
+import { say } from "../shared/sentences.js";
+import { isBetter } from "./sides.js";
 
 const KEY = "duelist-shortcuts";
 const areEnabled = () => {
@@ -32,7 +34,7 @@ function showDialog(title, onClose, ...children) {
     el(
       "p",
       { class: "buttons" },
-      button("Close", () => dialog.close(), { class: "primary", autofocus: true }),
+      button(say("button.close"), () => dialog.close(), { class: "primary", autofocus: true }),
     ),
   );
   const openedAt = performance.now();
@@ -47,17 +49,17 @@ function showDialog(title, onClose, ...children) {
 /** Show the shortcuts for the outcomes that the study offers; `onClose` gets the milliseconds for which they were open. */
 export function showShortcuts(offered, asksReason, onClose) {
   const rows = [
-    ["←", "Left is better"],
-    ["→", "Right is better"],
-    offered.includes("tie") && ["↓", "Tie: both are equally good"],
-    offered.includes("both_bad") && ["b", "Both are bad"],
-    offered.includes("skip") && ["s", "Skip this pair"],
-    ["u", "Undo the last vote"],
-    asksReason && ["r", "Write a reason"],
-    ["g", "Show the guidelines"],
-    ["p", "Play or pause both sides"],
-    ["h", "Switch the sound to the other side"],
-    ["?", "Show this help"],
+    ["←", isBetter(0)],
+    ["→", isBetter(1)],
+    offered.includes("tie") && ["↓", say("shortcuts.tie")],
+    offered.includes("both_bad") && ["b", say("shortcuts.both_bad")],
+    offered.includes("skip") && ["s", say("shortcuts.skip")],
+    ["u", say("shortcuts.undo")],
+    asksReason && ["r", say("shortcuts.reason")],
+    ["g", say("shortcuts.guidelines")],
+    ["p", say("shortcuts.play")],
+    ["h", say("shortcuts.sound")],
+    ["?", say("shortcuts.help")],
   ];
   const checkbox = el("input", {
     type: "checkbox",
@@ -71,17 +73,17 @@ export function showShortcuts(offered, asksReason, onClose) {
     },
   });
   showDialog(
-    "Keyboard shortcuts",
+    say("shortcuts.title"),
     onClose,
     el(
       "dl",
       { class: "shortcuts" },
       rows.filter(Boolean).map(([key, text]) => [el("dt", null, el("kbd", null, key)), el("dd", null, text)]),
     ),
-    el("label", null, checkbox, " Use keyboard shortcuts"),
+    el("label", null, checkbox, " ", say("shortcuts.enable")),
   );
 }
 
 export function showGuidelines(text, onClose) {
-  if (text) showDialog("Guidelines", onClose, renderBlocks([{ type: "markdown", text }]));
+  if (text) showDialog(say("guidelines.title"), onClose, renderBlocks([{ type: "markdown", text }]));
 }

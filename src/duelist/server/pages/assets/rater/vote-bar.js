@@ -1,8 +1,13 @@
 // The buttons to vote with: one row per criterion of the study.
 import { speak, append, button, el, find, replace } from "../shared/dom.js";
+import { say } from "../shared/sentences.js";
+import { isBetter, onLayout, sideName } from "./sides.js";
 
-const SHORT_LABELS = { first: "Left", tie: "Tie", both_bad: "Both bad", skip: "Skip", second: "Right" };
-const LABELS = { ...SHORT_LABELS, first: "Left is better", second: "Right is better" };
+const OUTCOMES = ["first", "tie", "both_bad", "skip", "second"];
+const SIDES = { first: 0, second: 1 };
+const OTHERS = { tie: "outcome.tie", both_bad: "outcome.both_bad", skip: "outcome.skip" };
+const shortLabel = (outcome) => (outcome in SIDES ? sideName(SIDES[outcome]) : say(OTHERS[outcome]));
+const fullLabel = (outcome) => (outcome in SIDES ? isBetter(SIDES[outcome]) : say(OTHERS[outcome]));
 const KEYS = { first: "←", tie: "↓", both_bad: "b", skip: "s", second: "→" };
 const KEY_NAMES = { ...KEYS, first: "ArrowLeft", tie: "ArrowDown", second: "ArrowRight" };
 
@@ -15,9 +20,9 @@ export class VoteBar {
   /** `vote(outcomes)` is called once every criterion has an outcome; a study with a single question has the criterion "". */
   constructor(holder, criteria, offered, { vote, undo, isReady }) {
     this.criteria = criteria.length ? criteria : [""];
-    this.offered = Object.keys(LABELS).filter((outcome) => offered.includes(outcome));
+    this.offered = OUTCOMES.filter((outcome) => offered.includes(outcome));
     this.#handlers = { vote, isReady };
-    const undoButton = button(["Undo ", el("kbd", null, "u")], undo, {
+    const undoButton = button([say("button.undo"), " ", el("kbd", null, "u")], undo, {
       class: "quiet",
       id: "undo",
       "aria-keyshortcuts": "u",
@@ -27,6 +32,10 @@ export class VoteBar {
       this.criteria.map((criterion, k) => this.#row(criterion, k)),
       el("div", { class: "below" }, undoButton, el("span", { id: "save-status", class: "muted", role: "status" })),
     );
+    onLayout(() => {
+      for (const each of holder.querySelectorAll("[data-outcome]"))
+        find(".label", each).textContent = (this.#hasSeveral ? shortLabel : fullLabel)(each.dataset.outcome);
+    });
   }
 
   get #hasSeveral() {
@@ -37,11 +46,13 @@ export class VoteBar {
     const row = el(
       "fieldset",
       { class: "criterion" },
-      el("legend", { class: criterion ? null : "visually-hidden", dir: "auto" }, criterion || "Your vote"),
+      el(
+        "legend",
+        { class: criterion ? null : "visually-hidden", dir: "auto", "data-current": ` ← ${say("vote.current")}` }, criterion || say("vote.label")),
       this.offered.map((outcome) =>
         append(
           button(
-            (this.#hasSeveral ? SHORT_LABELS : LABELS)[outcome],
+            el("span", { class: "label" }),
             () => {
               this.#active = k;
               this.choose(outcome);
@@ -90,13 +101,13 @@ export class VoteBar {
     this.#outcomes[this.criteria[this.#active]] = outcome;
     const next = this.criteria.findIndex(isOpen);
     if (next < 0) {
-      speak(`${SHORT_LABELS[outcome]}.`);
+      speak(say("vote.given", { outcome: shortLabel(outcome) }));
       this.#handlers.vote(this.#outcomes);
       return;
     }
     this.#active = next;
     this.#render();
-    speak(`${SHORT_LABELS[outcome]}. Next: ${this.criteria[next]}.`);
+    speak(say("vote.next", { outcome: shortLabel(outcome), criterion: this.criteria[next] }));
   }
 
   #render() {

@@ -1,6 +1,7 @@
 // Markdown to DOM nodes: headings, lists, quotes, tables, code, emphasis and links, never HTML. Unknown syntax is shown as plain text.
 // Parsing takes linear time, so that a long text cannot hang the page.
 import { el } from "./dom.js";
+import { say } from "./sentences.js";
 
 const MAX_DEPTH = 12;
 const SAFE_LINK = /^(https?:|mailto:)/i;
@@ -144,7 +145,7 @@ const BLOCK_PARSERS = [
       return [
         el(
           "div",
-          { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" },
+          { class: "scroll", tabindex: 0, role: "group", "aria-label": say("content.table") },
           el(
             "table",
             null,

@@ -11,7 +11,7 @@
   const apply = () => {
     if (theme === "auto") delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = `Theme: ${theme}`;
+    for (const button of document.querySelectorAll("[data-theme-toggle]")) button.textContent = button.dataset[theme] ?? `Theme: ${theme}`;
   };
   const toggle = () => {
     theme = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];

@@ -2,7 +2,7 @@
 import { call, get, patch, post } from "../../shared/api.js";
 import { speak, button, card, confirm, el, note, replace, table } from "../../shared/dom.js";
 import { itemIds, itemLabel, itemName } from "../../shared/item-names.js";
-import { goalChoice, goalLabel, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
+import { goalChoice, goalLabel, languageSetting, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
 import { describe } from "../messages.js";
 
 const STATE_BUTTONS = [
@@ -106,7 +106,7 @@ export function settingsTab(app) {
       card(
         "Rater page",
         "The texts around a pair, and the votes that are offered.",
-        form(RATER_PAGE_SETTINGS),
+        form([...RATER_PAGE_SETTINGS, languageSetting(app.choices.languages)]),
         outcomesField(study, changeSettings),
       ),
       card("Registration", "Raters need a personal link, unless you let anyone join.", form(OPEN_REGISTRATION)),
