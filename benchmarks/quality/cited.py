@@ -1,8 +1,8 @@
 """`make bench-cited`: evaluate every policy that takes features, for each of the four goals.
 
 All policies play on the same worlds with the same random numbers. For "serve" a policy plays its published rule, where an arm may meet
-itself, and its regret counts. For the other goals it asks about two different arms; then one estimator fits the votes of all policies, names
-the best arm, orders the arms and predicts votes.
+itself, and its regret counts. For the other goals it asks about two different arms; then one estimator fits the votes of all policies,
+names the best arm, orders the arms and predicts votes.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from duelist.cli.server import serve, storage, tokens
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="Preference learning by comparison: compare policies, run studies, reproduce the paper.",
+    help="Learn preferences from pairwise comparisons: compare policies, run studies, reproduce the paper.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -41,7 +41,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Preference learning by comparison: compare policies, run studies, reproduce the paper."""
+    """Learn preferences from pairwise comparisons: compare policies, run studies, reproduce the paper."""
     # So that `module:Class` may live in the current folder; last, so that no file there shadows an installed module.
     here = str(Path.cwd())
     if here not in sys.path:

@@ -75,7 +75,7 @@ def best_pair(
     t, size = check_theta(_host(theta), dim), check_radius(radius)
     chosen = _candidates(x, t, factor, size, pruned, mode)
     kept, rows = _distinct(x, chosen)
-    return _placed(search_best_pair(rows, t, factor, size), kept)
+    return _map_positions(search_best_pair(rows, t, factor, size), kept)
 
 
 def widest_pair(
@@ -97,7 +97,7 @@ def widest_pair(
     chosen = _candidates(x, np.zeros(x.shape[1]), factor, 1.0, pruned, mode)
     chosen = torch.unique(torch.cat((chosen.new_zeros(1), chosen)))  # arm 0 is the result if all arms are equal
     kept, rows = _distinct(x, chosen)
-    return _placed(search_widest_pair(rows, factor), kept)
+    return _map_positions(search_widest_pair(rows, factor), kept)
 
 
 def best_pairs_in_contexts(
@@ -126,7 +126,7 @@ def best_pairs_in_contexts(
     factor = factor_precision(_host(precision), dim)
     t, size = check_theta(_host(theta), dim), check_radius(radius)
     count = _count(k, len(x))
-    chosen = on_device.best_pairs_in_contexts(x, _moved(t, place), _moved(lower_factor(factor), place), size)
+    chosen = on_device.best_pairs_in_contexts(x, _to_device(t, place), _to_device(lower_factor(factor), place), size)
     _require_finite(x, chosen.value, "finite features (contexts, n_arms, dim)")
     _resolve_ties(x, chosen, t, factor, size)
     informative = chosen.width.sort(descending=True, stable=True).indices[:count]
@@ -136,7 +136,7 @@ def best_pairs_in_contexts(
 def _candidates(
     x: torch.Tensor, theta: Floats, factor: Floats, radius: float, pruned: bool, mode: on_device.Mode
 ) -> torch.Tensor:
-    whitened = on_device.whiten_arms(x, _moved(theta, x.device), _moved(lower_factor(factor), x.device), radius)
+    whitened = on_device.whiten_arms(x, _to_device(theta, x.device), _to_device(lower_factor(factor), x.device), radius)
     _require_finite(x, whitened.noise, "finite features (n_arms, dim)")
     return on_device.candidates(whitened, mode, pruned=pruned)[0]
 
@@ -149,7 +149,7 @@ def _distinct(x: torch.Tensor, chosen: torch.Tensor) -> tuple[NDArray[np.int64],
     return places[first], np.ascontiguousarray(rows[first])
 
 
-def _placed(pair: Pair, places: NDArray[np.int64]) -> Pair:
+def _map_positions(pair: Pair, places: NDArray[np.int64]) -> Pair:
     return Pair(int(places[pair.first]), int(places[pair.second]), pair.value)
 
 
@@ -230,5 +230,5 @@ def _host(value: Any) -> Any:
     return value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value
 
 
-def _moved(array: Floats, device: torch.device) -> torch.Tensor:
+def _to_device(array: Floats, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(array).to(device)

@@ -72,7 +72,7 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
 
 
 class Deviation(NamedTuple):
-    """How much the members of a group deviate from the fit together."""
+    """The common deviation of a group's members from the fit."""
 
     variance: float
     """The moment estimate of s; negative if they agree less than independent votes do."""

@@ -199,7 +199,7 @@ class Utility:
         """Return the utility of some items, with the same coefficients."""
         return Utility(tuple(replace(block, design=block.design[chosen]) for block in self.blocks))
 
-    def made_dense(self) -> Utility:
+    def to_dense(self) -> Utility:
         """Return the same blocks as dense arrays."""
         return Utility(tuple(
             block if isinstance(block.design, np.ndarray) else replace(block, design=block.design.toarray())

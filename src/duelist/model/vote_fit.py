@@ -88,13 +88,13 @@ def fit(
         seen = replace(seen, n_items=len(shown), items=np.searchsorted(shown, seen.items))
         if every.has_arm_effects:
             utility = every.with_effects_of(shown)
-            before = None if before is None else replace(before, beta=before.beta[_kept(every, shown)])
+            before = None if before is None else replace(before, beta=before.beta[_fitted_coefficients(every, shown)])
     known = start.utility.blocks if before is not None and start is not None and start.utility is not None else ()
     precisions = {k: float(np.mean(known[k].precisions)) if known else 1.0 for k in utility.estimated}
     estimate = FixedPoint()
     for _ in range(_ROUNDS):
         here = utility.with_precisions(precisions)
-        model = VoteLoss(seen, here if shown is None else _of_few(here, shown), answer, covariate_precision)
+        model = VoteLoss(seen, here if shown is None else _restrict_to_shown(here, shown), answer, covariate_precision)
         before, posterior = _posterior(model, here, *_newton(model, before, precision), seed, utility is not every)
         if utility is not every and shown is not None:
             posterior = _with_all_effects(posterior, every.with_precisions(precisions), shown)
@@ -117,13 +117,13 @@ def _items_to_fit(votes: Votes) -> Ints | None:
     return shown if 0 < 2 * len(shown) <= votes.n_items else None
 
 
-def _of_few(utility: Utility, shown: Ints) -> Utility:
+def _restrict_to_shown(utility: Utility, shown: Ints) -> Utility:
     """Return the utility of the items shown, dense if they are few: direct solves are faster then."""
     found = utility.of(shown)
-    return found.made_dense() if len(shown) <= DENSE_STEPS else found
+    return found.to_dense() if len(shown) <= DENSE_STEPS else found
 
 
-def _kept(utility: Utility, shown: Ints) -> Ints:
+def _fitted_coefficients(utility: Utility, shown: Ints) -> Ints:
     """Return the coefficients that are fitted."""
     first = utility.width - utility.n_items
     return np.concatenate([np.arange(first), first + shown])
@@ -137,7 +137,7 @@ def _with_all_effects(posterior: Posterior, utility: Utility, shown: Ints) -> Po
     if fitted is None:
         raise TypeError("a posterior needs its fitted parameters")
     beta = np.zeros(utility.width)
-    beta[_kept(utility, shown)] = fitted.beta
+    beta[_fitted_coefficients(utility, shown)] = fitted.beta
     squares = *fitted.squares[:-1], fitted.squares[-1] + float(own.sum())
     return replace(posterior, utility=utility, own=own, fitted=replace(fitted, beta=beta, squares=squares))
 

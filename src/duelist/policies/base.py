@@ -211,7 +211,7 @@ class Policy(ABC):
 
 
 class CopiedBySnapshot(Policy):
-    """A policy that `copy`, `pickle` and so `joblib` copy through its snapshot, for state outside Python's reach."""
+    """A policy that `copy`, `pickle` and so `joblib` copy through its snapshot, for state that Python cannot pickle."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return _restored, (type(self), self.snapshot())

@@ -35,7 +35,7 @@ MAX_EXCLUDED_PAIRS: Final = 2**20
 
 @dataclass(frozen=True)
 class Pending:
-    """What `tell` needs to know about a duel that was asked."""
+    """The values that `tell` needs about a pending duel."""
 
     pair: Pair
     z: Floats

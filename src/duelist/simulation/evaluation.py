@@ -118,7 +118,7 @@ def evaluate(
         raise InvalidInput(f"confidence is {confidence!r}.", "Give a share between 0 and 1.", field="confidence")
     check_goal(environment, goal)
     runs.check_world(environment.describe(), runs.settings["seed"], runs.runs, runs.horizon)
-    found = {label: _found(runs, environment, label, goal, top) for label in runs.labels}
+    found = {label: _evaluate_runs(runs, environment, label, goal, top) for label in runs.labels}
     rows = {
         label: tuple(_measured(name, values, confidence) for name, values in row.items())
         for label, row in found.items()
@@ -134,7 +134,7 @@ def _logs(runs: Runs) -> Iterator[tuple[str, DuelLog]]:
 def check_goal(environment: Environment, goal: str) -> None:
     """Raise if the goal has no answer here: arms that change in every round have no order, and one arm has no pair."""
     rng = np.random.default_rng(0)
-    if environment.truth().delay or environment.on_the_table(2, 0, 1) is not None:
+    if environment.truth().delay or environment.available_arms(2, 0, 1) is not None:
         raise InvalidInput(
             f"The goal is {goal!r}, and in {environment!r} votes or arms come late, so the best arm "
             "at a given time is not defined.",
@@ -158,19 +158,19 @@ def check_goal(environment: Environment, goal: str) -> None:
         )
 
 
-def _found(runs: Runs, environment: Environment, label: str, goal: str, top: int | None) -> dict[str, Floats]:
+def _evaluate_runs(runs: Runs, environment: Environment, label: str, goal: str, top: int | None) -> dict[str, Floats]:
     log = runs.log(label)
     worlds = worlds_of(environment, runs.settings["seed"], range(runs.first_run, runs.first_run + runs.runs))
     if goal == "learn":
-        return _learned(log, worlds, environment, runs)
+        return _evaluate_predictions(log, worlds, environment, runs)
     shown = worlds.next_rounds(1)
     seen = [_FixedRun(*_of_run(shown, run)) for run in range(runs.runs)]
     estimates = [each.fitted(log, run, None) for run, each in enumerate(seen)]
     if goal == "best":
-        return _named(seen, estimates)
+        return _evaluate_best_arm(seen, estimates)
     table = environment.truth().table
     truths = [each.utilities if not table.size else borda_scores(table) for each in seen]
-    return _ordered(truths, estimates, top)
+    return _evaluate_order(truths, estimates, top)
 
 
 def _of_run(shown: Rounds, run: int) -> tuple[Floats, Floats]:
@@ -215,7 +215,7 @@ def _wins(log: DuelLog, run: int, n: int) -> Floats:
 # -- best and rank -----------------------------------------------------------------------
 
 
-def _named(seen: list[_FixedRun], estimates: list[Floats]) -> dict[str, Floats]:
+def _evaluate_best_arm(seen: list[_FixedRun], estimates: list[Floats]) -> dict[str, Floats]:
     found = np.array([recommended(u, each.utilities) for each, u in zip(seen, estimates, strict=True)])
     return {"simple regret": found[:, 0], "P(right)": found[:, 1]}
 
@@ -230,7 +230,7 @@ def recommended(found: Floats, truth: Floats) -> tuple[float, float]:
     return float(truth.max() - truth[first].mean()), float((truth[first] >= truth.max() - _rounding(truth)).mean())
 
 
-def _ordered(truths: list[Floats], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
+def _evaluate_order(truths: list[Floats], estimates: list[Floats], top: int | None) -> dict[str, Floats]:
     n = len(estimates[0])
     places = min(TOP, max(1, n // 2)) if top is None else min(check_integer("top", top, 1), n)
     pairs = [(kendall_tau(u, t), top_share(u, t, places)) for t, u in zip(truths, estimates, strict=True)]
@@ -246,7 +246,7 @@ def kendall_tau(found: Floats, truth: Floats) -> float:
     0.3333333333333333
     """
     i, j = np.triu_indices(len(truth), 1)
-    lead, truly = (_apart(u[i] - u[j], _rounding(u)) for u in (found, truth))
+    lead, truly = (_sign_beyond(u[i] - u[j], _rounding(u)) for u in (found, truth))
     apart = truly != 0.0
     return float((lead * truly)[apart].mean()) if apart.any() else 1.0
 
@@ -258,7 +258,7 @@ def top_share(found: Floats, truth: Floats, places: int) -> float:
     1.0
     """
     right = truth >= np.sort(truth)[-places] - _rounding(truth)
-    gap = _apart(found - np.sort(found)[-places], _rounding(found))
+    gap = _sign_beyond(found - np.sort(found)[-places], _rounding(found))
     above, level = gap > 0.0, gap == 0.0
     share = (places - above.sum()) / level.sum()
     return float((right[above].sum() + share * right[level].sum()) / places)
@@ -268,7 +268,7 @@ def _rounding(utilities: Floats) -> float:
     return _LEVEL * float(np.ptp(utilities))
 
 
-def _apart(gap: Floats, rounding: float) -> Floats:
+def _sign_beyond(gap: Floats, rounding: float) -> Floats:
     """Return 1, -1, or 0 where two values differ only by rounding."""
     return np.asarray(np.where(np.abs(gap) > rounding, np.sign(gap), 0.0))
 
@@ -276,7 +276,7 @@ def _apart(gap: Floats, rounding: float) -> Floats:
 # -- learn -------------------------------------------------------------------------------
 
 
-def _learned(log: DuelLog, worlds: Worlds, environment: Environment, runs: Runs) -> dict[str, Floats]:
+def _evaluate_predictions(log: DuelLog, worlds: Worlds, environment: Environment, runs: Runs) -> dict[str, Floats]:
     """Return the log-loss on pairs that the policy did not choose, and its excess over the loss of the true model."""
     chance = _chances(environment)
     losses = np.array([_loss(p, q) for p, q in _predictions(log, worlds, environment, runs, chance)])

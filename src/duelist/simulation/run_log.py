@@ -74,7 +74,7 @@ def blank_log(runs: int, rounds: int) -> DuelLog:
     return DuelLog(*(np.zeros((runs, rounds), dtype) for dtype in _DTYPES))
 
 
-def what_to_keep(keep: str | None, runs: int, horizon: int) -> str:
+def choose_record(keep: str | None, runs: int, horizon: int) -> str:
     """Return `keep` if valid; None means duels, unless there are too many."""
     if keep is None:
         return "duels" if runs * horizon * BYTES_PER_DUEL <= MOST_BYTES else "curves"
@@ -83,7 +83,7 @@ def what_to_keep(keep: str | None, runs: int, horizon: int) -> str:
 
 def check_duels_fit(runs: int, horizon: int) -> None:
     """Raise if every duel is needed and there are too many to record."""
-    if what_to_keep(None, runs, horizon) != "duels":
+    if choose_record(None, runs, horizon) != "duels":
         raise InvalidInput(
             f"{runs} runs of {horizon} rounds are more duels than are kept, and this goal is judged by all of them.",
             f"Give at most {MOST_BYTES // (horizon * BYTES_PER_DUEL)} runs, or fewer rounds.",

@@ -144,18 +144,18 @@ class Runs:
     @property
     def keeps(self) -> str:
         """The kind of record: "duels", or "curves" (regret at some rounds)."""
-        return "duels" if isinstance(self._any(), DuelLog) else "curves"
+        return "duels" if isinstance(self._first_record(), DuelLog) else "curves"
 
     @property
     def runs(self) -> int:
         """The number of runs."""
-        kept = self._any()
+        kept = self._first_record()
         return len(kept.first if isinstance(kept, DuelLog) else kept.average)
 
     @property
     def rounds(self) -> Ints:
         """The rounds at which regret is known: all, or those of the curves."""
-        kept = self._any()
+        kept = self._first_record()
         return np.arange(1, kept.first.shape[1] + 1) if isinstance(kept, DuelLog) else kept.rounds
 
     @property
@@ -224,15 +224,15 @@ class Runs:
     def only(self, labels: Sequence[str]) -> Runs:
         """Return the runs of some policies, in the order given."""
         policies = {label: self.settings["policies"][label] for label in labels if label in self._kept}
-        return self._like({label: self.kept(label) for label in labels}, policies, self.first_run)
+        return self._with_records({label: self.kept(label) for label in labels}, policies, self.first_run)
 
     def part(self, runs: range) -> Runs:
         """Return some of the runs by number: range(64, 128) is what `simulate(..., runs=range(64, 128))` plays."""
         if runs.step != 1 or not self.first_run <= runs.start < runs.stop <= self.first_run + self.runs:
             raise InvalidInput(f"runs is {runs!r}.", f"These are runs {self._span()}.", field="runs")
         chosen = slice(runs.start - self.first_run, runs.stop - self.first_run)
-        kept = {label: _each(mine, lambda array: array[chosen]) for label, mine in self._kept.items()}
-        return self._like(kept, self.settings["policies"], runs.start)
+        kept = {label: _map_arrays(mine, lambda array: array[chosen]) for label, mine in self._kept.items()}
+        return self._with_records(kept, self.settings["policies"], runs.start)
 
     def merge(self, other: Runs) -> Runs:
         """Return these runs joined with others in the same worlds; where both have the same, `other` wins."""
@@ -262,12 +262,12 @@ class Runs:
                     "Join all parts of both.",
                 )
         kept = {
-            label: _concatenated([mine[s] for s in sorted(mine, key=lambda s: s.start)])
+            label: _concatenate([mine[s] for s in sorted(mine, key=lambda s: s.start)])
             for label, mine in pieces.items()
         }
-        return listed[-1]._like(kept, policies, spans[first].start)
+        return listed[-1]._with_records(kept, policies, spans[first].start)
 
-    def _like(self, kept: Mapping[str, Kept], policies: dict[str, str], first_run: int) -> Runs:
+    def _with_records(self, kept: Mapping[str, Kept], policies: dict[str, str], first_run: int) -> Runs:
         settings = self.settings
         return Runs(kept, settings["environment"], settings["seed"], policies, settings["versions"], first_run)
 
@@ -394,25 +394,25 @@ class Runs:
         except READ_ERRORS as error:
             raise InvalidInput(f"{path} cannot be read as saved runs ({error}).", "Simulate again.") from error
 
-    def _any(self) -> Kept:
+    def _first_record(self) -> Kept:
         return next(iter(self._kept.values()))
 
 
-def _each(kept: Kept, change: Callable[[Any], Any]) -> Kept:
+def _map_arrays(kept: Kept, change: Callable[[Any], Any]) -> Kept:
     """Apply a function to every array that has one row per run."""
     if isinstance(kept, DuelLog):
         return DuelLog(*map(change, kept))
     return Curves(kept.rounds, *map(change, kept[1:]))
 
 
-def _concatenated(pieces: Sequence[Kept]) -> Kept:
+def _concatenate(pieces: Sequence[Kept]) -> Kept:
     """Concatenate along runs."""
     if len(pieces) == 1:
         return pieces[0]
     columns = iter(zip(*pieces, strict=True))
     if isinstance(pieces[0], Curves):
         next(columns)  # the rounds, which all parts share
-    return _each(pieces[0], lambda _: np.concatenate(next(columns)))
+    return _map_arrays(pieces[0], lambda _: np.concatenate(next(columns)))
 
 
 def _whole(label: str, spans: list[range]) -> range:

@@ -33,7 +33,7 @@ from duelist.policies.counting import CountingPolicy
 from duelist.policies.engine import NativePolicy
 from duelist.simulation.environments import Environment, Rounds, Truth, Worlds
 from duelist.simulation.environments.registry import make_environment
-from duelist.simulation.run_log import CURVE_POINTS, TIE_CODE, CurveRecorder, Curves, DuelLog, blank_log, what_to_keep
+from duelist.simulation.run_log import CURVE_POINTS, TIE_CODE, CurveRecorder, Curves, DuelLog, blank_log, choose_record
 from duelist.simulation.runs import Runs
 
 Progress = Callable[[str, int, int], None]
@@ -116,7 +116,7 @@ def simulate(
     check_threads(threads)
     world = make_environment(environment)
     templates = label_policies(policies, horizon if tell_horizon else None)
-    game = _Setup(world, horizon, numbers, seed, what_to_keep(keep, len(numbers), horizon), points)
+    game = _Setup(world, horizon, numbers, seed, choose_record(keep, len(numbers), horizon), points)
     kept = {}
     for label, template in templates.items():
         shown = partial(progress or _silent, label)

@@ -67,7 +67,7 @@ def described_policy(policy: str | Policy, policy_settings: dict[str, Any] | Non
     return policy_name(register_policy(type(policy))), changed
 
 
-def given_policy(policy: str | type[Policy]) -> str:
+def register_policy_argument(policy: str | type[Policy]) -> str:
     """Register a policy that the caller gives as a class or by name, and return its name."""
     if isinstance(policy, str):
         return policy_name(policy_class(policy))

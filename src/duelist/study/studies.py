@@ -20,7 +20,7 @@ from duelist.study.protocol import StudyProtocol
 from duelist.study.records import StudySettings, StudyState
 from duelist.study.remote.connect import connect, is_address
 from duelist.study.replay import new_policy
-from duelist.study.settings import checked_settings, described_policy, given_policy, with_top
+from duelist.study.settings import checked_settings, described_policy, register_policy_argument, with_top
 from duelist.study.storage import Storage, StudyRow, open_storage
 from duelist.study.storage.encoding import from_microseconds
 from duelist.study.study import Study
@@ -154,7 +154,7 @@ def load_study(
     `policy` is the class of the study's policy, or "module:Class", if it is your own: a study never imports a module
     that is named in its storage. Built-in policies and those of installed packages need no `policy`.
     """
-    given = None if policy is None else given_policy(policy)
+    given = None if policy is None else register_policy_argument(policy)
     if is_address(name) or is_address(storage):
         if given is not None:
             raise InvalidInput("A study on a server has its policy there.", "Leave policy out.", field="policy")
@@ -226,7 +226,7 @@ def restore_study(
     if name is not None:
         checked_text("name", name)
     if policy is not None:
-        given_policy(policy)
+        register_policy_argument(policy)
     opened = open_storage(storage)
     return _open_study(restore_archive(Path(path), opened, name), opened)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from duelist.research.paper.regret_bound import least_cost_of_a_sign, least_regret, optimal_boundary
+from duelist.research.paper.regret_bound import least_sign_cost, least_regret, optimal_boundary
 
 SPREADS = (0.1, 0.5, 1.0, 3.0)
 
@@ -55,13 +55,13 @@ def expected(function):
 @pytest.mark.parametrize("spread", SPREADS)
 def test_one_round_costs_the_mean_size(spread):
     """Either is a coin flip over 2 |theta|, or costs |theta| for sure."""
-    assert least_cost_of_a_sign(spread, 1) == pytest.approx(spread * math.sqrt(2.0 / math.pi), rel=1e-9)
+    assert least_sign_cost(spread, 1) == pytest.approx(spread * math.sqrt(2.0 / math.pi), rel=1e-9)
 
 
 @pytest.mark.parametrize("spread", SPREADS)
 def test_two_rounds_are_one_vote_and_the_sign_it_points_to(spread):
     after = expected(lambda z: 2.0 * wrong(step(spread, 0) * z, deviation(spread, 1)))
-    assert least_cost_of_a_sign(spread, 2) == pytest.approx(size(0.0, spread) + after, rel=5e-4)
+    assert least_sign_cost(spread, 2) == pytest.approx(size(0.0, spread) + after, rel=5e-4)
 
 
 @pytest.mark.parametrize("spread", SPREADS)
@@ -74,7 +74,7 @@ def test_three_rounds_are_a_vote_and_a_second_one_where_the_first_left_doubt(spr
     means = np.linspace(0.0, 9.0 * step(spread, 0), 1001)
     density = 2.0 * stats.norm.pdf(means, 0.0, step(spread, 0))
     after = integrate.simpson([after_one(m) for m in means] * density, x=means)
-    assert least_cost_of_a_sign(spread, 3) == pytest.approx(size(0.0, spread) + after, rel=5e-4)
+    assert least_sign_cost(spread, 3) == pytest.approx(size(0.0, spread) + after, rel=5e-4)
 
 
 # -- shape -------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_three_rounds_are_a_vote_and_a_second_one_where_the_first_left_doubt(spr
 @pytest.mark.parametrize("spread", SPREADS)
 def test_more_rounds_cost_more_but_less_each(spread):
     rounds = (1, 2, 4, 8, 16, 32, 64)
-    costs = np.array([least_cost_of_a_sign(spread, t, 1001) for t in rounds])
+    costs = np.array([least_sign_cost(spread, t, 1001) for t in rounds])
     assert (np.diff(costs) > 0.0).all()
     assert (np.diff(costs / rounds) < 0.0).all()
 
@@ -91,7 +91,7 @@ def test_more_rounds_cost_more_but_less_each(spread):
 @pytest.mark.parametrize("spread", SPREADS)
 def test_it_is_at_most_what_simple_rules_cost(spread):
     for rounds in (5, 50):
-        least = least_cost_of_a_sign(spread, rounds)
+        least = least_sign_cost(spread, rounds)
         never_learning = rounds * size(0.0, spread)
         known = [
             n * size(0.0, spread)
@@ -107,7 +107,7 @@ def spread_of_means(spread, n):
 
 def test_time_can_be_traded_for_clarity():
     """Half as clear for four times as long is the same problem, votes of a quarter the size: costs double, in the limit."""
-    clear, dim, dimmer = (s * least_cost_of_a_sign(s, int(64 / s**2)) for s in (1.0, 0.5, 0.25))
+    clear, dim, dimmer = (s * least_sign_cost(s, int(64 / s**2)) for s in (1.0, 0.5, 0.25))
     assert abs(dimmer / dim - 1.0) < abs(dim / clear - 1.0) < 0.1
     assert dimmer == pytest.approx(dim, rel=0.02)
 
@@ -116,19 +116,19 @@ def test_what_is_hopeless_costs_in_proportion():
     """Where no vote can tell, every round costs the mean size, however it is spent."""
     for spread in (1e-4, 2e-4):
         flat = 20 * spread * math.sqrt(2.0 / math.pi)
-        assert least_cost_of_a_sign(spread, 20) == pytest.approx(flat, rel=1e-2)
+        assert least_sign_cost(spread, 20) == pytest.approx(flat, rel=1e-2)
 
 
 @pytest.mark.parametrize("spread", [0.2, 1.8])
 def test_finer_grids_agree(spread):
-    coarse, usual, fine = (least_cost_of_a_sign(spread, 120, grid) for grid in (501, 2001, 8001))
+    coarse, usual, fine = (least_sign_cost(spread, 120, grid) for grid in (501, 2001, 8001))
     assert abs(usual - fine) <= abs(coarse - fine) + 1e-9
     assert usual == pytest.approx(fine, rel=2e-3)
     assert usual <= fine * (1.0 + 1e-4)  # a coarse grid errs towards a weaker bound
 
 
 def test_the_regret_is_that_of_all_coordinates():
-    assert least_regret(4, 3.0, 20) == 4 * least_cost_of_a_sign(1.5, 20)
+    assert least_regret(4, 3.0, 20) == 4 * least_sign_cost(1.5, 20)
     assert isinstance(least_regret(5, 1.0, 3), float)
 
 
@@ -153,7 +153,7 @@ def costs_of_stopping(spread, rounds, boundary, runs=8_000):
 
 @pytest.mark.parametrize(("spread", "rounds"), [(0.3, 200), (1.0, 60), (1.5, 200)])
 def test_no_boundary_beats_it_and_the_best_comes_close(spread, rounds):
-    least = least_cost_of_a_sign(spread, rounds)
+    least = least_sign_cost(spread, rounds)
     rules = [lambda _left, _sd, c=c: c for c in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0)]
     rules += [lambda left, sd, c=c: math.sqrt(2.0 * math.log1p(c * left * sd**2)) for c in (0.1, 0.2, 0.4, 0.8)]
     found = [costs_of_stopping(spread, rounds, rule) for rule in rules]
@@ -192,7 +192,7 @@ def cost_of_stopping_at(boundary, spread, runs=8_000):
 def test_who_stops_at_the_boundary_pays_the_least(boundary):
     spread, best = boundary
     mean, error = cost_of_stopping_at(best, spread)
-    assert mean == pytest.approx(least_cost_of_a_sign(spread, ROUNDS), abs=4.0 * error)
+    assert mean == pytest.approx(least_sign_cost(spread, ROUNDS), abs=4.0 * error)
     for other in (0.5 * best, 2.0 * best):
         worse, error = cost_of_stopping_at(other, spread)
         assert worse > mean + 4.0 * error

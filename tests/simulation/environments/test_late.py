@@ -145,7 +145,7 @@ def test_effects_of_arms_go_with_them():
     [(4, 2, 0, 6, [2, 2, 3, 3, 4, 4]), (5, 1, 0, 4, [3, 4, 5, 5]), (1, 3, 0, 2, [1, 1]), (6, 10, 9, 3, [3, 4, 4])],
 )
 def test_half_of_the_arms_then_one_more_at_a_time(n_arms, every, start, rounds, expected):
-    assert LateArms(Hypercube(2), every=every).on_the_table(n_arms, start, rounds).tolist() == expected
+    assert LateArms(Hypercube(2), every=every).available_arms(n_arms, start, rounds).tolist() == expected
 
 
 def test_specs():

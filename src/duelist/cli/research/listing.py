@@ -16,7 +16,7 @@ def list_() -> None:
     from duelist.simulation.environments import ENVIRONMENTS
 
     with_features = [*(name for name in BUILTIN_POLICIES if name not in COUNTING_POLICIES), *plugin_policies()]
-    headers = ("policy", "plays", "settings")
+    headers = ("policy", "description", "settings")
     say_table(headers, [(name, *_description(name)) for name in with_features], "Policies")
     say_table(
         headers, [(name, *_description(name)) for name in COUNTING_POLICIES], "Policies for arms without features"

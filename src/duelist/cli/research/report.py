@@ -17,7 +17,7 @@ def report(
         str | None, typer.Option("--reference", help="Label of the policy to compare with; default: the first.")
     ] = None,
 ) -> None:
-    """Report an experiment, finished or not: print tables and comparisons, and write a page with plots."""
+    """Report on an experiment, finished or not: print tables and comparisons, and write a page with plots."""
     from duelist.research.experiments import Results
     from duelist.research.experiments.comparison import format_summaries
     from duelist.research.experiments.reports.results_report import write_page

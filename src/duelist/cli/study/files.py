@@ -15,7 +15,7 @@ from duelist.core.tables import format_count
 
 Options = Annotated[
     list[str] | None,
-    typer.Option("--option", "-o", help="KEY=VALUE of the format, such as left=answer1; may be repeated."),
+    typer.Option("--option", "-o", help="Option of the format as KEY=VALUE, such as left=answer1; may be repeated."),
 ]
 OutputFile = Annotated[Path, typer.Argument(help="Output file.", show_default=False)]
 

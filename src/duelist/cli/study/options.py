@@ -42,7 +42,7 @@ By = Annotated[
 Covariate = Annotated[
     list[str] | None,
     typer.Option(
-        "--covariate", help="Exclude from utilities what side, length, markdown or a column adds; may be repeated."
+        "--covariate", help="Adjust utilities for side, length, markdown, or a column of numbers; may be repeated."
     ),
 ]
 

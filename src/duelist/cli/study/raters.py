@@ -63,7 +63,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", help="Erase without asking; this cannot be undone.")] = False,
     storage: StorageUrl = STORAGE,
 ) -> None:
-    """Replace a rater's name by a pseudonym, and delete their reasons and attributes; the votes stay."""
+    """Replace a rater's name with a pseudonym, and delete their reasons and attributes; the votes stay."""
     with report_errors():
         if not yes:
             raise InvalidInput(f"Erasing {rater!r} cannot be undone.", "Repeat with --yes.")

@@ -59,8 +59,8 @@ def operands(whitened: WhitenedArms, order: Tensor, threshold: Tensor, mode: Mod
     hidden = 4.0 * whitened.noise.square()
     lifts = (squares - offset.square() + error(dim, mode) * sizes + hidden) * scale.square() + 1e-30
 
-    filled = _filled(n, whole)
-    points = torch.zeros((filled, _filled(dim, depth)), dtype=torch.float32, device=device)
+    filled = _round_up(n, whole)
+    points = torch.zeros((filled, _round_up(dim, depth)), dtype=torch.float32, device=device)
     points[:n, :dim] = rounded(whitened.points[order] * scale, mode)
     offsets = torch.zeros(filled, dtype=torch.float32, device=device)
     offsets[:n] = offset * scale
@@ -88,7 +88,7 @@ def candidate_tiles(tops: Tensor | None, count: int, threshold: Tensor, tiling: 
     """
     rows, columns = -(-count // tiling.rows), -(-count // tiling.columns)
     device = threshold.device
-    row = torch.arange(_filled(rows, group), device=device)
+    row = torch.arange(_round_up(rows, group), device=device)
     column = torch.arange(columns, device=device)
     wanted = (row[:, None] * tiling.rows < (column + 1) * tiling.columns) & (row[:, None] < rows)
     if tops is not None:
@@ -157,5 +157,5 @@ def _blocks(tiles: Tensor, tiling: Tiling, block: int, n: int) -> list[tuple[int
     return [(row * block, column * block) for row, column in held.nonzero().tolist()]
 
 
-def _filled(count: int, whole: int) -> int:
+def _round_up(count: int, whole: int) -> int:
     return -(-count // whole) * whole

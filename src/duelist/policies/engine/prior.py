@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Prior(NamedTuple):
-    """What a state starts from, set by the first arms."""
+    """The prior of a policy, set by the first arms."""
 
     ridge: float
     """Ridge of the estimate, in multiples of the variance of each feature."""

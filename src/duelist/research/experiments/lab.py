@@ -97,10 +97,10 @@ class Lab:
     def _result(self, cell: Cell) -> Result:
         curves = self._store.read(cell.key)
         if curves is None:
-            raise self._why_not(cell)
+            raise self._failure_of(cell)
         return Result.of(curves)
 
-    def _why_not(self, cell: Cell) -> Exception:
+    def _failure_of(self, cell: Cell) -> Exception:
         for failed in self._store.failures():
             if failed["key"] == cell.key:
                 return InvalidInput(

@@ -92,7 +92,7 @@ def run(lab: Lab) -> Findings:
         rows = comparison_rows(panels[panel], {name: repr(policy) for name, policy in policies.items()})
         title = f"{panel}: average regret after {horizon} rounds, {runs} runs"
         outcome.add_table(panel.replace(",", "").replace(" ", "-"), title, COLUMNS, rows)
-    others = other_worlds(lab, utilities, published, tuned(HORIZON))
+    others = alternative_settings(lab, utilities, published, tuned(HORIZON))
     outcome.add_table(
         "other-features",
         f"VACDB and MaxInP on other features for the same votes: average regret after {HORIZON} rounds, {OTHER_RUNS} runs",
@@ -157,7 +157,7 @@ def tuned_settings(
     return lambda rounds: {name: found.make(rounds) for name, found in tuned.items()}
 
 
-def other_worlds(
+def alternative_settings(
     lab: Lab, utilities: Floats, published: Settings, tuned: Mapping[str, Policy]
 ) -> dict[tuple[str, str], dict[str, Result]]:
     """Play the two rivals in worlds that fit the votes as well as ours, with the settings tuned in ours."""

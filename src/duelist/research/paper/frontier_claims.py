@@ -77,7 +77,7 @@ def ratio_interval(mine: Floats, theirs: Floats) -> tuple[float, float, float]:
     return float(mine.mean() / theirs.mean()), float(low), float(high)
 
 
-def _told(ratio: float, low: float, high: float) -> str:
+def _format_ratio(ratio: float, low: float, high: float) -> str:
     return f"{ratio:.2f} [{low:.2f}, {high:.2f}]"
 
 
@@ -104,7 +104,7 @@ def against_best(results: Panels, scale: float) -> Claim:
         runs=RUNS,
         horizon=HORIZON,
         best=best,
-        ratio=_told(ratio, low, high),
+        ratio=_format_ratio(ratio, low, high),
         mine=panel["LocalPairUCB"].final.mean(),
         theirs=panel[best].final.mean(),
     )
@@ -145,7 +145,7 @@ def _shares(claim: str, mine: Mapping[float, Floats], theirs: Mapping[float, Flo
         runs=RUNS,
         horizon=HORIZON,
         wanted=", ".join(f"{w:g} at scale {s:g}" for s, w in WANTED.items()),
-        ratios=", ".join(f"scale {s:g}: {_told(*ratio)}" for s, ratio in ratios.items()),
+        ratios=", ".join(f"scale {s:g}: {_format_ratio(*ratio)}" for s, ratio in ratios.items()),
         **values,
     )
 
@@ -260,7 +260,7 @@ def robust(lab: Lab) -> Claim:
         flipped=flipped,
         horizon=HORIZON,
         runs=RUNS,
-        ratio=_told(ratio, low, high),
+        ratio=_format_ratio(ratio, low, high),
         mine=mine.final.mean(),
         theirs=theirs.final.mean(),
     )
@@ -291,7 +291,7 @@ def stopping(lab: Lab, outcome: Findings) -> Claim:
         most_votes=MOST_VOTES,
         wrong=mine.wrong / STOP_RUNS,
         wrong_uniform=theirs.wrong / STOP_RUNS,
-        ratio=_told(ratio, low, high),
+        ratio=_format_ratio(ratio, low, high),
     )
 
 

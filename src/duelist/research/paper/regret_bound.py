@@ -34,10 +34,10 @@ _REACH: Final = 6.0
 
 def least_regret(dim: int, scale: float, rounds: int) -> float:
     """Return a lower bound on mean regret on `Hypercube(dim, scale=scale, prior="normal")`."""
-    return dim * least_cost_of_a_sign(scale / np.sqrt(dim), rounds)
+    return dim * least_sign_cost(scale / np.sqrt(dim), rounds)
 
 
-def least_cost_of_a_sign(spread: float, rounds: int, grid: int = _GRID) -> float:
+def least_sign_cost(spread: float, rounds: int, grid: int = _GRID) -> float:
     """Return the value of the problem of one coordinate with theta ~ N(0, spread^2)."""
     *_, (_, committing, going_on) = _backwards(spread, rounds, grid)
     return float(min(committing[0], going_on[0]))

@@ -65,7 +65,7 @@ class ConnectionPool:
         self._metrics.connections.set(len(self._all))
 
     def set_idle(self, connection: BoundedProtocol, is_idle: bool) -> None:
-        """Say whether a connection waits for a request."""
+        """Record whether a connection waits for a request."""
         if not is_idle:
             self._idle.pop(connection, None)
         elif connection in self._all:

@@ -55,7 +55,7 @@ async def describe(
 async def erase(
     study: schemas.StudyId, body: schemas.EraseRaterRequest, server: ServerDep, caller: StudyAdmin
 ) -> Erasure:
-    """Replace a rater's name by a pseudonym and revoke their links; this cannot be undone."""
+    """Replace a rater's name with a pseudonym and revoke their links; this cannot be undone."""
     if body.confirm != body.rater:
         raise RequestError(
             409, "confirm", "Erasing a rater cannot be undone.", "Repeat the name as `confirm`.", "confirm"

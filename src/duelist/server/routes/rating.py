@@ -64,7 +64,7 @@ def _state(study: Study) -> Any:
 async def ask(
     study: schemas.StudyId, body: schemas.DuelRequest, caller: StudyRater, server: ServerDep
 ) -> schemas.DuelResponse:
-    """Return a duel: the same until it is voted on, released or expired. Only an admin may choose what it is about."""
+    """Return a duel: the same until it is voted on, released or expired. Only an admin may choose its context or items."""
     if not caller.is_privileged:
         _reject_privileged(body, "candidates", "context")
     started_at = time.monotonic()

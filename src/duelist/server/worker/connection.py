@@ -129,7 +129,7 @@ class WorkerConnection:
         log_event("worker stopped", returncode=self._process.returncode)
 
     async def _check_heartbeat(self) -> None:
-        """Ask the worker for a sign of life again and again, and kill it if there is none."""
+        """Ping the worker regularly, and kill it if it does not reply."""
         with contextlib.suppress(RequestError):
             await self.request({"task": "heartbeat"}, START_SECONDS)
         self._has_started = True

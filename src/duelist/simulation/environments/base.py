@@ -76,7 +76,7 @@ class Environment(ABC):
         """Draw arms for the next rounds, (rounds, n_arms, dim), and the number of valid ones per round."""
         raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms.", "Give it one of them.")
 
-    def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
+    def available_arms(self, n_arms: int, start: int, rounds: int) -> Ints | None:
         """Return how many of the fixed arms have joined in each round from `start` on, first ones first; None: always
         all.
         """
@@ -139,7 +139,7 @@ class Worlds:
     @property
     def fixed(self) -> bool:
         """Whether the arms never change."""
-        return self._fixed is not None and self._environment.on_the_table(1, 0, 1) is None
+        return self._fixed is not None and self._environment.available_arms(1, 0, 1) is None
 
     def next_rounds(self, rounds: int) -> Rounds:
         """Return the arms of the next rounds of every run."""
@@ -164,7 +164,7 @@ class Worlds:
 
     def _joined(self, fixed: Rounds, start: int, rounds: int) -> Rounds:
         """Return fixed arms, limited to those on the table in each round."""
-        counts = self._environment.on_the_table(fixed.arms.shape[2], start, rounds)
+        counts = self._environment.available_arms(fixed.arms.shape[2], start, rounds)
         if counts is None:
             return fixed
         arms, utilities = np.repeat(fixed.arms, rounds, axis=1), np.repeat(fixed.utilities, rounds, axis=1)

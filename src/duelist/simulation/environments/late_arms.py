@@ -23,13 +23,13 @@ class LateArms(EnvironmentWrapper):
     Regret is against the best arm on the table.
 
     >>> from duelist.simulation.environments import Hypercube
-    >>> LateArms(Hypercube(dim=2), every=3).on_the_table(n_arms=4, start=0, rounds=9)
+    >>> LateArms(Hypercube(dim=2), every=3).available_arms(n_arms=4, start=0, rounds=9)
     array([2, 2, 2, 3, 3, 3, 4, 4, 4])
     """
 
     def __init__(self, environment: Environment, every: int = 100) -> None:
         super().__init__(environment)
-        if environment.on_the_table(1, 0, 1) is not None:
+        if environment.available_arms(1, 0, 1) is not None:
             raise InvalidInput("Arms come late there already.", "Give one LateArms.")
         if environment.draw_world(np.random.default_rng(0)).arms is None:
             raise InvalidInput(
@@ -37,7 +37,7 @@ class LateArms(EnvironmentWrapper):
             )
         self.every = check_integer("every", every)
 
-    def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
+    def available_arms(self, n_arms: int, start: int, rounds: int) -> Ints | None:
         """Return half of the arms, rounded up, and one more after every `every` rounds."""
         joined = np.arange(start, start + rounds) // self.every
         return np.minimum(n_arms - n_arms // 2 + joined, n_arms)

@@ -62,7 +62,7 @@ def make_environment(environment: str | Environment, **settings: Any) -> Environ
     given = {**_own_settings(cls, environment, text), **settings}
     if cls is PreferenceMatrix and "path" in given:
         return PreferenceMatrix.from_csv(str(given.pop("path")), **given)
-    return _made(cls, environment, given)
+    return _make(cls, environment, given)
 
 
 def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _own_settings(cls: type[Environment], spec: str, rest: str) -> dict[str, Any
     return parse_settings(spec, rest)
 
 
-def _made(cls: type[Environment], spec: str, settings: Mapping[str, Any]) -> Environment:
+def _make(cls: type[Environment], spec: str, settings: Mapping[str, Any]) -> Environment:
     taken = list(inspect.signature(cls).parameters)
     unknown = sorted(set(settings) - set(taken))
     if unknown:

@@ -31,9 +31,9 @@ class EnvironmentWrapper(Environment):
         """Draw arms of the inner environment."""
         return self.inside.draw_arms(world, rng, rounds)
 
-    def on_the_table(self, n_arms: int, start: int, rounds: int) -> Ints | None:
-        """Return the inner number of arms on the table."""
-        return self.inside.on_the_table(n_arms, start, rounds)
+    def available_arms(self, n_arms: int, start: int, rounds: int) -> Ints | None:
+        """Return the numbers of available arms of the inner environment."""
+        return self.inside.available_arms(n_arms, start, rounds)
 
     def utilities(self, world: World, arms: Floats, t: Ints) -> Floats:
         """Return the inner utilities."""

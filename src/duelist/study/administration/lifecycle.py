@@ -37,7 +37,7 @@ class StudyLifecycle(StudyBase):
         self._set_state(StudyState.OPEN)
 
     def pause(self) -> None:
-        """Ask nothing new, but accept votes on pending duels."""
+        """Stop asking new duels, but accept votes on pending ones."""
         self._set_state(StudyState.PAUSED)
 
     def end(self) -> None:
@@ -45,7 +45,7 @@ class StudyLifecycle(StudyBase):
         self._set_state(StudyState.ENDED)
 
     def archive(self) -> None:
-        """Make the study read-only and leave it out of `list_studies`; see `save` to write it into a file."""
+        """Make the study read-only and hide it from `list_studies`; see `save` to write it into a file."""
         self._set_state(StudyState.ARCHIVED)
 
     def _set_state(self, state: StudyState) -> None:

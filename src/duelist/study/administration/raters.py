@@ -93,7 +93,7 @@ class RaterAdministration(StudyBase):
         return self.rater(rater)
 
     def erase_rater(self, name: str) -> Erasure:
-        """Replace a rater's name by a pseudonym, and delete their attributes and reasons; their votes stay.
+        """Replace a rater's name with a pseudonym, and delete their attributes and reasons; their votes stay.
 
         This cannot be undone. Earlier archives, exports and backups still contain the name; make new ones.
         """

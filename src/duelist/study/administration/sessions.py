@@ -15,7 +15,7 @@ from duelist.study.storage import SessionRow, Storage
 ROTATE_SECONDS: Final = 3600.0
 """Age at which a secret is replaced by the next request."""
 GRACE_SECONDS: Final = 60.0
-"""Seconds for which the secret before is still valid: requests may be on their way."""
+"""Seconds for which the previous secret stays valid, for requests in flight."""
 IDLE_SECONDS: Final = 30 * 86_400.0
 """Seconds without a request after which a session ends."""
 
@@ -28,7 +28,7 @@ class NewSession(NamedTuple):
 
 
 def create_session(storage: Storage, token_digest: str) -> NewSession:
-    """Create a session for the token of that hash."""
+    """Create a session for the token with this hash."""
     now, secret = _now(), secrets.token_urlsafe(32)
     row = SessionRow(
         secrets.token_hex(16), token_hash(secret), None, token_digest, now, now + round(IDLE_SECONDS * 1e6)
@@ -50,7 +50,7 @@ def is_valid(row: SessionRow, secret: str) -> bool:
 
 
 def needs_rotation(row: SessionRow, secret: str) -> bool:
-    """Return whether the secret is the current one, and old."""
+    """Return whether this is the current secret and due for rotation."""
     return token_hash(secret) == row.hash and _now() > row.rotated_at + ROTATE_SECONDS * 1e6
 
 

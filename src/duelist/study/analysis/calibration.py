@@ -91,7 +91,7 @@ def calibration(
     check_level(level)
     log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)
-    win, tie = _predicted(log, features, folds, ridge, seed)
+    win, tie = _predict(log, features, folds, ridge, seed)
     predicted = np.clip(win + 0.5 * tie, 0.0, 1.0)
     share = np.where(log.outcome == TIE, 0.5, log.outcome == FIRST)
     where = np.minimum((predicted * bins).astype(np.int64), bins - 1)
@@ -105,7 +105,7 @@ def calibration(
     return Calibration(found, level, folds, len(predicted), error, loss, float(tie.sum()) / total, tied)
 
 
-def _predicted(log: VoteTable, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
+def _predict(log: VoteTable, features: Features, folds: int, ridge: float | str, seed: int) -> tuple[Floats, Floats]:
     """Return the probabilities that the first wins and of a tie, for each vote from a fit without it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))

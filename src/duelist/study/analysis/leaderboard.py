@@ -219,15 +219,15 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
         )
         for k, arm in enumerate(order)
     )
-    warn_if_apart(fit)
+    warn_if_disconnected(fit)
     tie = posterior.tie
     share = None if tie is None else float(np.exp(tie) / (2.0 + np.exp(tie)))
     found = effects_of(fit.whole, () if fit.log.covariates is None else fit.log.covariates.names, level)
     return Leaderboard(standings, level, fit.votes, share, fit.note, len(names), fit.of, covariates=found)
 
 
-def warn_if_apart(fit: StudyFit) -> None:
-    """Warn if nothing but the prior ranks some arms against others."""
+def warn_if_disconnected(fit: StudyFit) -> None:
+    """Warn if only the prior compares some arms with others."""
     if fit.note is not None and fit.whole.features is None:
         warnings.warn(fit.note, DisconnectedArms, stacklevel=4)
 

@@ -25,7 +25,7 @@ from duelist.model.stopping import (
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import VoteTable
-from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_apart
+from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_disconnected
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 from duelist.study.records import Vote
 
@@ -156,7 +156,7 @@ def recommendation_from_fit(
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
         raise InvalidInput("There are no arms.", "Add some first.")
-    warn_if_apart(fit)
+    warn_if_disconnected(fit)
     posterior, names = fit.posterior, fit.ids
     leader = int(np.argmax(posterior.mean))
     gap, variance = behind(posterior, leader)
@@ -203,7 +203,7 @@ def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen
     many = fit.votes >= MIN_VOTES_TO_FORECAST
     apart = [(a, b) for a, b in open_pairs if not fit.connected(place[a])[place[b]]]
     if apart:  # no tolerance closes these
-        first, others = _with_the_first(apart)
+        first, others = _partners_of_first(apart)
         said = f"no chain of votes connects {first} with {join_names(others)}: collect votes between their groups"
         return said if many else ""
     far = many and foreseen is None
@@ -213,12 +213,12 @@ def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen
     ends = 'only a tolerance ends it, such as tolerance=0.05, unit="chance"'
     if not same:
         return f"where arms are nearly equal, {ends}" if far else ""
-    first, twins = _with_the_first(same)
+    first, twins = _partners_of_first(same)
     have = f"{join_names(twins)} {'has' if len(twins) == 1 else 'have'} the same features as {first}"
     return f"{have}, so that votes alone tell them apart: if they are equally good, {ends}"
 
 
-def _with_the_first(pairs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+def _partners_of_first(pairs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
     """Return the first arm of the first pair, with all arms that are paired with it."""
     first = pairs[0][0]
     return first, [other for one, other in pairs if one == first]

@@ -39,8 +39,8 @@ from duelist.study.records import ChosenBy, StudySettings, Vote, current_votes
 from duelist.study.replay import new_policy
 from duelist.study.validation import checked_contexts, checked_ids, checked_payloads, checked_vectors
 
-_ABOUT_THE_FILE_ALONE = ("markdown", "outliers")
-"""Notes of a plan that do not apply to a study that has items already."""
+_NOTES_ON_NEW_STUDIES = ("markdown", "outliers")
+"""Notes of a plan that apply to new studies only, since they are about all items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         used = (recipe or {}).get("columns") or ()
         unused = [name for name in plan.feature_columns if name not in used]
         plan = plan.without_features(unused)
-        notes = [note for note in plan.notes if note.code not in _ABOUT_THE_FILE_ALONE] + id_notes
+        notes = [note for note in plan.notes if note.code not in _NOTES_ON_NEW_STUDIES] + id_notes
         notes += [Note("unused_columns", {"columns": unused})] if unused else []
         return ItemImportReport(added, len(ids) - added, plan.columns, (*notes, *self._outlier_notes(existing)))
 

@@ -22,7 +22,7 @@ from duelist.study.storage.encoding import Vectors
 PolicyArms = Vectors | ArmTable
 """Arms as a policy receives them: features, or a table with their ids."""
 _REFRESHING: Final = -1
-"""The revision of a catalog during a refresh, which may be interrupted."""
+"""The revision of a catalog during a refresh, in case it is interrupted."""
 _MAX_PROMPTS: Final = 256
 MAX_INDICATORS: Final = 2000
 """Arms that may have an indicator feature each: the policy's work grows with the square of their number."""

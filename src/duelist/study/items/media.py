@@ -18,7 +18,7 @@ class StudyMedia(StudyBase):
     """The part of `Study` that stores media files."""
 
     def add_media(self, files: list[tuple[str, str, bytes]]) -> list[str]:
-        """Store files (name, media type, content) that raters are shown; return their keys, which are made from the content."""
+        """Store files (name, media type, content) for raters; return their keys, which are derived from the content."""
         rows = [MediaRow(_key(name, body), checked_text("name", name), kind, body) for name, kind, body in files]
         large = next((row for row in rows if len(row.body) > LARGEST_FILE), None)
         if large is not None:

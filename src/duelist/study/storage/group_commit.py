@@ -80,7 +80,7 @@ class GroupCommit:
                 if call in self._waiting:
                     self._waiting.remove(call)
             if leads:
-                self._pass_on()
+                self._wake_next_leader()
             raise
 
     def _is_first(self, call: _Call) -> bool:
@@ -105,7 +105,7 @@ class GroupCommit:
             for call in taken:
                 call.is_done = True
         finally:
-            self._pass_on()
+            self._wake_next_leader()
             for call in taken:
                 if call.is_done and call is not own:
                     call.wakes.release()
@@ -133,8 +133,8 @@ class GroupCommit:
         with self._guard:
             return self._waiting.popleft()
 
-    def _pass_on(self) -> None:
-        """Let the first of the waiting callers lead."""
+    def _wake_next_leader(self) -> None:
+        """Let the first waiting caller lead the next group."""
         with self._guard:
             self._is_led = bool(self._waiting)
             if self._waiting:

@@ -15,7 +15,7 @@ from duelist.study.records import Outcome, Source, StudySettings
 from duelist.study.storage import DuelRow, LeaseRow, LeaseState, Transaction, VoteRow
 
 MAX_CHANGES: Final = 50
-"""Rows of the log with which a rater may change or undo one vote: each stays in the log for ever."""
+"""How often a rater may change or undo one vote: each change stays in the log."""
 MAX_PENDING: Final = 20
 """Duels that may be pending with a rater after an undo; further ones are returned, so that no rater can hold them all."""
 

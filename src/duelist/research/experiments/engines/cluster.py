@@ -54,7 +54,7 @@ class Cluster(Engine):
 
     def begin(self) -> None:
         """Connect to the scheduler, or start one."""
-        distributed = _distributed()
+        distributed = _import_distributed()
         if self._scheduler is None:
             self._own = self._started(distributed)
         self._connect(min(self._patience, _FIRST_SECONDS))
@@ -111,7 +111,7 @@ class Cluster(Engine):
 
     def _until_lost(self, waiting: dict[int, Cell]) -> Iterator[tuple[int, Played | Failure]]:
         """Yield results until all are there or the scheduler is lost."""
-        distributed = _distributed()
+        distributed = _import_distributed()
         numbers = deque(waiting)
         out: dict[Any, int] = {}
         finished = distributed.as_completed(with_results=True, raise_errors=False, loop=self._client.loop)
@@ -133,9 +133,9 @@ class Cluster(Engine):
             if future.status not in ("finished", "error"):
                 return
             number = out.pop(future)
-            yield number, self._judged(future.status, result)
+            yield number, self._check_outcome(future.status, result)
 
-    def _judged(self, status: str, result: Any) -> Played | Failure:
+    def _check_outcome(self, status: str, result: Any) -> Played | Failure:
         """Return a cell's result; raise errors of the worker, as opposed to those of the cell."""
         if status == "finished":
             return result
@@ -167,7 +167,7 @@ class Cluster(Engine):
             ) from error
 
     def _connect(self, patience: float) -> None:
-        distributed = _distributed()
+        distributed = _import_distributed()
         target = self._own if self._own is not None else self._scheduler
         deadline = time.monotonic() + patience
         while True:
@@ -224,7 +224,7 @@ def _client(distributed: Any, target: Any, seconds: float) -> Any:
     return distributed.Client(target, **options)
 
 
-def _distributed() -> Any:
+def _import_distributed() -> Any:
     with needs_extra("cluster", "experiments on a Dask cluster"):
         import distributed
     return distributed

@@ -57,13 +57,13 @@ class TextTemplates:
 
     def __call__(self, section: str, **values: Any) -> str:
         """Return a section as one line, with its placeholders filled."""
-        return " ".join(self._found(section)).format(**values)
+        return " ".join(self._section_lines(section)).format(**values)
 
     def claim(self, name: str, conclusion: str, **values: Any) -> Claim:
         """Return the claim of the section `claim: name`, with its placeholders filled."""
         fields: dict[str, list[str]] = {}
         current = ""
-        for line in self._found(f"claim: {name}"):
+        for line in self._section_lines(f"claim: {name}"):
             key, colon, rest = line.partition(": ")
             if colon and key in _FIELDS:
                 current, fields[key] = key, [rest]
@@ -72,7 +72,7 @@ class TextTemplates:
         section, claim, setting, found = (" ".join(fields[key]).format(**values) for key in _FIELDS)
         return Claim(section, claim, setting, found, conclusion)
 
-    def _found(self, section: str) -> list[str]:
+    def _section_lines(self, section: str) -> list[str]:
         if section not in self._lines:
             raise InvalidInput(f"There is no section {section!r}.", f"There are: {', '.join(self._lines)}.")
         return self._lines[section]

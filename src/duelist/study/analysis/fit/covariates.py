@@ -126,10 +126,10 @@ class _Measure:
     def _of(self, content: Any) -> float | None:
         key = id(content)
         if key not in self._known:
-            self._known[key] = self._measured(content)
+            self._known[key] = self._measure(content)
         return self._known[key]
 
-    def _measured(self, content: Any) -> float | None:
+    def _measure(self, content: Any) -> float | None:
         if self._of_text is None:
             return _number(content.get(self._name)) if isinstance(content, Mapping) else None
         text = _text(content)

@@ -65,7 +65,7 @@ def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOpt
 
 
 def left_out(scope: SelectionOptions, seen: Selection) -> frozenset[str]:
-    """Return the raters whose votes do not count."""
+    """Return the raters whose votes are excluded."""
     unknown = next((name for name in scope.without if name not in seen.log.raters), None)
     if unknown is not None:
         raise InvalidInput(f"without has {unknown!r}, a rater without votes here.", "Remove the name.")
@@ -101,7 +101,7 @@ def select(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Select
         raise InvalidInput(
             f"context is {scope.context!r}, which has no active arms.", "Add or activate some.", field="context"
         )
-    wanted = _on(known, scope.criterion, criterion)
+    wanted = _votes_on_criterion(known, scope.criterion, criterion)
     excluded = left_out(scope, seen)
     if excluded:
         counts = np.array([*(name not in excluded for name in log.raters), True])
@@ -149,7 +149,7 @@ def _by_system(seen: Selection, arms: Sequence[Arm]) -> Selection:
     )
 
 
-def _on(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
+def _votes_on_criterion(known: VoteLog, criterion: str | None, of_votes: NDArray[Any]) -> NDArray[np.bool_] | None:
     """Return which votes are on this criterion; None for all of them."""
     if criterion is None:
         return None if not len(known.criteria()) else of_votes == 0

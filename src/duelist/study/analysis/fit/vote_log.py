@@ -163,10 +163,10 @@ class VoteLog:
             "first_row": np.array(new.first_row, np.int64),
             "second_row": np.array(new.second_row, np.int64),
             "context": self._contexts.numbers(new.context),
-            "chosen_by": _coded(CHOSEN_CODES, new.chosen_by),
+            "chosen_by": _encode(CHOSEN_CODES, new.chosen_by),
             "propensity": np.array(new.propensity, np.float64),
-            "kind": _coded(KIND_CODES, new.kind),
-            "expected": _coded(CODES, new.expected),
+            "kind": _encode(KIND_CODES, new.kind),
+            "expected": _encode(CODES, new.expected),
         }
         rows = values["first_row"], values["second_row"]
         if len(new.number) and not 0 <= min(map(np.min, rows)) <= max(map(np.max, rows)) < self.arms.n_rows:
@@ -178,7 +178,7 @@ class VoteLog:
         duel = np.array(new.duel, np.int64)
         root, sequence = np.array(new.root, np.int64), np.array(new.sequence, np.int64)
         at, duels = duel - 1, self._duels
-        outcome = _coded(CODES, new.outcome)
+        outcome = _encode(CODES, new.outcome)
         voted_at = np.array([NO_TIME if when is None else when for when in new.voted_at], np.int64)
         values: dict[str, NDArray[Any]] = {
             "first": self.arms.numbers_at(duels["first_row"][at]),
@@ -237,7 +237,7 @@ def _check_dense(what: str, numbers: Sequence[int], before: int) -> None:
         raise damaged(f"after {what} {before} some are missing or out of order")
 
 
-def _coded(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
+def _encode(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
     try:
         return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
     except KeyError as error:

@@ -165,7 +165,7 @@ def wins(votes: Votes) -> Floats:
     return np.asarray(votes.counts[:, FIRST] + 0.5 * votes.counts[:, TIE])
 
 
-def told_apart(keys: Ints, size: int) -> tuple[Ints, int]:
+def compact_keys(keys: Ints, size: int) -> tuple[Ints, int]:
     """Return the keys, or smaller substitutes if a lookup table would be too large, and the size of the table."""
     if size <= _TABLE:
         return keys, size

@@ -51,7 +51,7 @@ def draw_leaderboard(board: Leaderboard, top: int | None = 40) -> Figure:
     else:
         reach = np.array([utility - low, high - utility]).reshape(2, -1)
         axes.errorbar(utility, heights, xerr=reach, fmt="o", color=_BLUE, markersize=4, elinewidth=1.4, capsize=0)
-    shown = _thinned(len(rows), _MOST_NAMED)
+    shown = _label_positions(len(rows), _MOST_NAMED)
     _name(axes, "y", heights[shown], [rows[k].arm for k in shown])
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.grid(axis="x", color=_LIGHT, linewidth=0.8)
@@ -113,7 +113,7 @@ def draw_win_matrix(matrix: WinMatrix) -> Figure:
     shares = np.ma.masked_invalid(matrix.shares)
     image = axes.imshow(shares, cmap="RdBu", vmin=0.0, vmax=1.0, interpolation="nearest")
     size = 9 if numbers else 6.5
-    shown = _thinned(n, _MOST_NAMED)
+    shown = _label_positions(n, _MOST_NAMED)
     names = [matrix.arms[k] for k in shown]
     _name(axes, "x", shown, names, size=size, rotation=90)
     _name(axes, "y", shown, names, size=size)
@@ -223,7 +223,7 @@ def _name(axes: Axes, axis: str, places: Any, names: Sequence[str], size: float 
     put(places, [letters(text) for text in texts], fontsize=size, **style, **letters.style)
 
 
-def _thinned(n: int, most: int) -> Any:
+def _label_positions(n: int, most: int) -> Any:
     """Return positions of rows to label: all, or evenly spaced ones."""
     return np.arange(n) if n <= most else np.unique(np.linspace(0, n - 1, most).round().astype(np.int64))
 

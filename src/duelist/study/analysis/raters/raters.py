@@ -186,7 +186,7 @@ class _RaterTable:
         # Where the others' votes balance, a fit differs from one half by rounding, and differently in another process.
         self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
-        self.won = _summed(log.rater[self.decided], self.first, len(log.raters))
+        self.won = _sum_by_group(log.rater[self.decided], self.first, len(log.raters))
         self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
         self.columns = {**self._columns(), **self._sides(), **self._by_fit()}
 
@@ -237,7 +237,7 @@ class _RaterTable:
         informed = self.chance != 0.5  # elsewhere the fit favours neither arm
         of, chance = (rater, self.chance) if informed.all() else (rater[informed], self.chance[informed])
         likely = np.maximum(chance, 1.0 - chance)
-        favoured = _summed(of, self.first[informed] == (chance > 0.5), n)
+        favoured = _sum_by_group(of, self.first[informed] == (chance > 0.5), n)
         expected = Sums.of(likely, of, n)
         counts = np.bincount(of, minlength=n).tolist()
         agrees = clearly_above(self.threshold, expected, favoured)[0]
@@ -266,7 +266,7 @@ class _RaterTable:
         return 2.0 * min(tails(self._chances_of(k), int(self.won[k]))) <= self.threshold
 
 
-def _summed(which: NDArray[Any], values: NDArray[Any], n: int) -> Floats:
+def _sum_by_group(which: NDArray[Any], values: NDArray[Any], n: int) -> Floats:
     """Return sums of values by group, `which` from 0 to n - 1; `bincount` returns integers for no values."""
     return np.asarray(np.bincount(which, values, n), np.float64)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.model.votes import numbered
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, told_apart
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE, VoteTable, compact_keys
 from duelist.study.analysis.raters.agreement import krippendorff_alpha
 
 _LOW, _HIGH, _TIE, _BAD = range(4)
@@ -42,7 +42,7 @@ class Units:
     def _find_repeats(self) -> None:
         """Find which votes are the last of their rater on their unit, and which raters have several on one."""
         width = self.n_raters + 1
-        key, size = told_apart(self.unit * width + self.rater + 1, self.n_units * width)
+        key, size = compact_keys(self.unit * width + self.rater + 1, self.n_units * width)
         newest, places = np.empty(size, np.int64), np.arange(len(key))
         newest[key] = places  # of several the last one stays
         self.last = newest[key] == places

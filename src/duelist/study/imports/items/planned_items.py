@@ -80,7 +80,7 @@ def _picture_beside(row: Row, mapping: Mapping[str, str], media: MediaFiles) -> 
 
 
 def content_notes(items: Sequence[PlannedItem]) -> list[Note]:
-    """Return notes on items that show nothing, and on items that show the same as another one."""
+    """Return notes on items without content, and on items with the same content as another."""
     shown = [json.dumps([item.payload, item.context, item.system], sort_keys=True) for item in items]
     blank = [item.id for item in items if isinstance(item.payload, str) and not item.payload]
     first: dict[str, str] = {}

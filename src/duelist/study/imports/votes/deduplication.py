@@ -238,7 +238,7 @@ def add_new(scan: FileScan, log: LogIndex) -> LogUpdate:
     unmatched = {fingerprint: list(reversed(rows)) for fingerprint, rows in log.timed.items()}
     untimed = {root: rows for root, rows in scan.votes.items() if not any(scan.rows[row].has_time for row in rows)}
     valid = [scan.rows[rows[-1]] for rows in untimed.values()]
-    known = _known_untimed([row.fingerprint for row in valid if not row.is_undone], log.untimed.values())
+    known = _count_known_untimed([row.fingerprint for row in valid if not row.is_undone], log.untimed.values())
     for root, rows in untimed.items():
         if not scan.rows[rows[-1]].is_undone and known > 0:
             known -= 1
@@ -251,7 +251,7 @@ def add_new(scan: FileScan, log: LogIndex) -> LogUpdate:
     return update
 
 
-def _known_untimed(fingerprints: list[Fingerprint], imports: Iterable[list[Fingerprint]]) -> int:
+def _count_known_untimed(fingerprints: list[Fingerprint], imports: Iterable[list[Fingerprint]]) -> int:
     """Return how many of a file's votes without times earlier imports have appended."""
     start = 0
     for earlier in imports:

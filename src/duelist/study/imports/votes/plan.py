@@ -64,7 +64,7 @@ class ItemIds:
         if found is None and name in self._systems and name not in self._arms:
             return self._missing_answer(name, context)
         if found is None and name not in self._arms:
-            return self._by_its_text(name)
+            return self._find_by_text(name)
         return name if found is None else found
 
     def _missing_answer(self, system: str, context: str | None) -> str:
@@ -82,7 +82,7 @@ class ItemIds:
             self.missing.setdefault(arm.id, arm)
         return arm.id
 
-    def _by_its_text(self, text: str) -> str:
+    def _find_by_text(self, text: str) -> str:
         ids = self._by_text.get(text.strip(), set())
         if len(ids) > 1:
             raise UnknownArm(

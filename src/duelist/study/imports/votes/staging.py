@@ -35,7 +35,7 @@ from duelist.study.validation import checked_seconds
 PART: Final = 256
 """Votes that move at a time, which takes about 30 ms."""
 STALLED_SECONDS: Final = 5.0
-"""Seconds without movement after which an import is considered abandoned."""
+"""Seconds without progress after which an import is considered abandoned."""
 _DEFAULTS: Final = {each.name: each.default for each in fields(Comparison) if each.default is not MISSING}
 _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "outcome": Outcome,

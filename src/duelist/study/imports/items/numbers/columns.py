@@ -41,9 +41,9 @@ class ColumnProblem:
     """The unit of the other cells of a column with mixed units."""
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.column!r} {self._what()}"
+        return f"{self.where}: {self.column!r} {self._problem()}"
 
-    def _what(self) -> str:
+    def _problem(self) -> str:
         if self.kind == "unclear_decimal_sign":
             return f"is {self.cell}, and no cell shows whether comma or point is the decimal sign of this column"
         if self.kind == "ambiguous_number":
@@ -72,7 +72,7 @@ _REMEDIES: Final = {
 
 
 class NumberColumn(NamedTuple):
-    """A column of numbers, or what keeps it from being one."""
+    """A column of numbers, or the reason why it is not one."""
 
     values: list[float]
     problem: ColumnProblem | None = None

@@ -140,7 +140,7 @@ function actions(row, update) {
   const erase = async () => {
     const confirmed = await confirm(
       `Erase ${rater}?`,
-      "The rater's name is replaced by a pseudonym, and their reasons, notes and attributes are deleted. Their votes are kept. This cannot be undone.",
+      "A pseudonym replaces the rater's name, and their reasons, notes and attributes are deleted. Their votes are kept. This cannot be undone.",
       "Erase",
       rater,
     );
