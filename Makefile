@@ -210,7 +210,7 @@ screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the docum
 	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 ##@ Benchmarks of speed (use an idle machine)
-.PHONY: bench bench-study bench-analyses bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
+.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
 bench: install ## Time policies and simulations.
 	$(BIN)/python -m benchmarks
 
@@ -221,6 +221,9 @@ bench-study: for-tests ## Time ask and tell of a study beside Optuna.
 bench-analyses: for-tests ## Time the analysis of a large log beside evalica.
 	$(BIN)/python -m pip install --quiet evalica
 	$(BIN)/python -m benchmarks.analyses --page docs/evidence/benchmarks-analyses.md
+
+bench-arena-log: for-tests ## Time the leaderboard of 1,000,000 votes (10 minutes).
+	$(BIN)/python -m benchmarks.speed.arena_log --page docs/evidence/benchmarks-arena-log.md
 
 bench-files: for-tests ## Time import and export of 100,000 votes.
 	$(BIN)/python -m benchmarks.files
@@ -242,12 +245,15 @@ bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes ar
 	$(BIN)/python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
 bench-system-intervals: for-tests ## Measure the coverage of intervals of systems on prompts (50 CPU minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.system_intervals --page docs/evidence/system-intervals.md
+
+bench-systems: for-tests ## Compare ways to choose pairs and prompts in a study of systems (1 CPU hour).
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.systems --page docs/evidence/systems.md
 
 bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)

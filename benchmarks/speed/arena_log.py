@@ -1,4 +1,4 @@
-"""`make bench-arena-log`: the leaderboard of a large arena log; writes docs/benchmarks-arena-log.md.
+"""`make bench-arena-log`: the leaderboard of a large arena log; writes docs/evidence/benchmarks-arena-log.md.
 
     python -m benchmarks.speed.arena_log [--votes 1000000] [--systems 200] [--prompts 10000] [--page FILE]
 

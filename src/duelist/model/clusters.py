@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any, Final, NamedTuple
 
@@ -28,9 +29,11 @@ from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, Ints
 from duelist.model.posterior import Posterior
-from duelist.model.votes import Votes
+from duelist.model.votes import Votes, numbered
 
 _LEAST: Final = 1e-12
+_DENSE: Final = 1 << 22
+"""Up to this many numbers, the information of all clusters is a dense array."""
 
 
 class Agreement(NamedTuple):
@@ -38,7 +41,7 @@ class Agreement(NamedTuple):
 
     products: float
     shared: Any
-    """Q, sparse (n_items, n_items)."""
+    """Q, (n_items, n_items), sparse or dense."""
 
 
 def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
@@ -55,13 +58,14 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
     if not kinds or posterior.fitted is None:
         return posterior
     covariance = _Covariance(posterior)
-    found = [agreement(posterior, votes, votes.clusters[kind]) for kind in kinds]
+    single = _SingleVotes(posterior, votes)
+    found = [single.within(votes.clusters[kind]).agreement for kind in kinds]
     products, own = np.array([covariance.moments(each) for each in found]).T
     system = np.diag(np.maximum(own, _LEAST))
     for i in range(1, len(kinds)):
         for j in range(i):
-            both = agreement(posterior, votes, _intersection(votes.clusters[kinds[i]], votes.clusters[kinds[j]]))
-            system[i, j] = system[j, i] = min(float(both.shared.diagonal().sum()), own[i], own[j])
+            both = single.within(_intersection(votes.clusters[kinds[i]], votes.clusters[kinds[j]]))
+            system[i, j] = system[j, i] = min(both.trace, own[i], own[j])
     scale = np.sqrt(np.diagonal(system))
     tastes = nnls(system / np.outer(scale, scale), np.where(own > _LEAST, products, 0.0) / scale)[0] / scale
     added = sum(
@@ -87,14 +91,14 @@ def deviation(posterior: Posterior, votes: Votes, groups: Ints, others: Sequence
     variance 2 tr(Q), less what the fit explains.
     """
     votes = replace(votes, counts=votes.counts[:, : len(posterior.answer.outcomes)])
-    found = agreement(posterior, votes, groups)
-    products, shared = found
+    single = _SingleVotes(posterior, votes)
+    products, shared = single.within(groups).agreement
     for size in range(1, len(others) + 1):  # inclusion and exclusion
         for some in combinations(others, size):
             both = groups
             for other in some:
                 both = _intersection(both, other)
-            less = agreement(posterior, votes, both)
+            less = single.within(both).agreement
             products, shared = products + (-1) ** size * less.products, shared + (-1) ** size * less.shared
     numerator, denominator = _Covariance(posterior).moments(Agreement(products, shared))
     if denominator <= _LEAST:
@@ -108,31 +112,111 @@ def _intersection(one: Ints, other: Ints) -> Ints:
     return np.where((one >= 0) & (other >= 0), both, -1)
 
 
-def agreement(posterior: Posterior, votes: Votes, clusters: Ints) -> Agreement:
-    """Return how votes agree within clusters; those in none (-1) agree with no others."""
-    fitted, answer, kind = posterior.fitted, posterior.answer, "cluster"
-    if fitted is None:
-        raise TypeError("a posterior needs its fitted parameters")
-    rows = replace(votes, clusters={kind: clusters}).pooled(kind)
-    utilities, x = (posterior.mean + fitted.origin)[rows.items], rows.covariates
-    shift = np.zeros(len(utilities)) if x is None else x @ fitted.covariates[-x.shape[1] :]
-    terms = answer.terms(utilities, shift, fitted.parameters, rows.counts)
-    known = rows.clusters[kind] >= 0
-    shown, items, total = answer.shown, rows.items[known], rows.counts[known].sum(axis=1)
-    squares = np.square(answer.scores(utilities, shift, fitted.parameters)[known]).sum(axis=2)
-    # Each row of `places` is a cluster with an item.
-    places, place = np.unique(rows.clusters[kind][known, None] * votes.n_items + items, return_inverse=True)
-    place = place.reshape(items.shape)
-    together = np.bincount(place.T.ravel(), terms.slope[:shown, known].ravel(), len(places))
-    second = terms.curvature[:shown, :shown][:, :, known]
-    size = len(places), votes.n_items
-    ends = np.repeat(place.T, shown, axis=0).ravel(), np.tile(items.T, (shown, 1)).ravel()
-    information = csr_array((second.ravel(), ends), shape=size)
-    single = np.einsum("abv,bcv->acv", second, second / np.maximum(total, _LEAST))
-    ends = np.repeat(items.T, shown, axis=0).ravel(), np.tile(items.T, (shown, 1)).ravel()
-    alone = csr_array((single.ravel(), ends), shape=(votes.n_items, votes.n_items))
-    shared = csr_array(information.T @ information) - alone
-    return Agreement(float(np.square(together).sum() - (rows.counts[known] * squares).sum()), shared)
+class _SingleVotes:
+    """Votes one by one: the score of each, and its information.
+
+    Without covariates both depend on the items shown and the outcome alone, and are computed once for each of these.
+    """
+
+    def __init__(self, posterior: Posterior, votes: Votes) -> None:
+        fitted, answer = posterior.fitted, posterior.answer
+        if fitted is None:
+            raise TypeError("a posterior needs its fitted parameters")
+        self.n_items, n_outcomes = votes.n_items, votes.counts.shape[1]
+        self.row, outcome = np.nonzero(votes.counts)
+        self.items, self.mass = votes.items[self.row], votes.counts[self.row, outcome]
+        x = votes.covariates
+        if x is None:
+            key = outcome
+            for column in self.items.T:
+                key = key * votes.n_items + column
+            _, self._kind = numbered(key, n_outcomes * votes.n_items ** self.items.shape[1])
+            example = np.empty(int(self._kind.max(initial=-1)) + 1, np.int64)
+            example[self._kind] = np.arange(len(self._kind))
+            shift = np.zeros(len(example))
+        else:
+            self._kind = example = np.arange(len(self.row))
+            shift = x[self.row] @ fitted.covariates[-x.shape[1] :]
+        said = np.zeros((len(example), n_outcomes))
+        said[np.arange(len(example)), outcome[example]] = 1.0
+        self._items = self.items[example]
+        utilities, shown = (posterior.mean + fitted.origin)[self._items], self.items.shape[1]
+        terms = answer.terms(utilities, shift, fitted.parameters, said)
+        self._score = terms.slope[:shown].T
+        self._information = np.ascontiguousarray(terms.curvature[:shown, :shown].transpose(2, 0, 1))
+
+    def within(self, clusters: Ints) -> _WithinClusters:
+        """Return how votes agree within clusters, given by row; those in none (-1) agree with no others."""
+        of_vote = clusters[self.row]
+        known = np.flatnonzero(of_vote >= 0)
+        _, cluster = numbered(of_vote[known], int(of_vote.max(initial=-1)) + 1)
+        # A vote that is alone in its cluster agrees with none.
+        several = (np.bincount(cluster)[cluster] > 1) | (self.mass[known] != 1.0)
+        known = known[several]
+        kind, mass = self._kind[known], self.mass[known]
+        count = np.bincount(kind, mass, len(self._items))
+        squares = count[:, None, None] * (self._information @ self._information)
+        return _WithinClusters(
+            self.n_items,
+            numbered(cluster[several], int(cluster.max(initial=-1)) + 1)[1],
+            self.items[known],
+            mass[:, None] * self._score[kind],
+            mass[:, None, None] * self._information[kind],
+            float(count @ np.square(self._score).sum(axis=1)),
+            self._summed(squares),
+        )
+
+    def _summed(self, information: Floats) -> Any:
+        """Return the sum of matrices of the items of each kind of vote, (n_items, n_items)."""
+        row, column = _ends(self._items, self._items)
+        return csr_array((information.ravel(), (row, column)), shape=(self.n_items, self.n_items))
+
+
+def _ends(rows: Ints, columns: Ints) -> tuple[Ints, Ints]:
+    """Return row and column of the entries of a matrix of each vote, (votes, shown, shown), in order."""
+    shown = columns.shape[1]
+    return np.repeat(rows, shown, axis=1).ravel(), np.tile(columns, (1, shown)).ravel()
+
+
+class _WithinClusters:
+    """Votes in clusters: (votes,), (votes, shown) and (votes, shown, shown); what single votes say is summed."""
+
+    def __init__(
+        self, n_items: int, cluster: Ints, items: Ints, score: Floats, information: Floats, products: float, alone: Any
+    ) -> None:
+        self.n_items, self.items, self.score, self.information = n_items, items, score, information
+        self.products_alone, self.alone = products, alone
+        n_places = (int(cluster.max(initial=-1)) + 1) * n_items
+        place = cluster[:, None] * n_items + items
+        self.dense = n_places * n_items <= _DENSE
+        if not self.dense:
+            found, place = numbered(place.ravel(), n_places)
+            n_places, place = len(found), place.reshape(items.shape)
+        self.n_places, self.place = n_places, place
+        """A place is an item in a cluster."""
+
+    @cached_property
+    def by_place(self) -> Any:
+        """The information L_k of each cluster k, (places, n_items)."""
+        row, column = _ends(self.place, self.items)
+        if self.dense:
+            size = self.n_places * self.n_items
+            dense = np.bincount(row * self.n_items + column, self.information.ravel(), size)
+            return dense.reshape(self.n_places, self.n_items)
+        return csr_array((self.information.ravel(), (row, column)), shape=(self.n_places, self.n_items))
+
+    @property
+    def trace(self) -> float:
+        """The trace of Q."""
+        data = self.by_place if self.dense else self.by_place.data
+        return float(np.vdot(data, data) - self.alone.diagonal().sum())
+
+    @property
+    def agreement(self) -> Agreement:
+        """Products of scores, and Q."""
+        together = np.bincount(self.place.ravel(), self.score.ravel(), self.n_places)
+        shared = csr_array(self.by_place.T @ self.by_place)
+        return Agreement(float(np.vdot(together, together) - self.products_alone), shared - self.alone)
 
 
 class _Covariance:

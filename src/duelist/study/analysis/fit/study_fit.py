@@ -164,9 +164,11 @@ def fit_votes(
 
 def cluster_kinds(log: VoteTable) -> tuple[str, ...]:
     """Return the kinds of clusters of votes: raters, and prompts if an arm or system was compared on several."""
-    of, arms = log.context.astype(np.int64) * log.n_arms, (log.first, log.second)
-    on_prompts = np.unique(np.concatenate([of + arm for arm in arms]))
-    return ("rater", "prompt") if len(on_prompts) > len(np.unique(np.concatenate(arms))) else ("rater",)
+    a_context = np.empty(log.n_arms, log.context.dtype)
+    for arms in (log.first, log.second):
+        a_context[arms] = log.context
+    several = any((a_context[arms] != log.context).any() for arms in (log.first, log.second))
+    return ("rater", "prompt") if several else ("rater",)
 
 
 def fit_with_misfit_test(

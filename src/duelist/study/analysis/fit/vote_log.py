@@ -86,8 +86,9 @@ class _Names:
 
     def numbers(self, names: Sequence[str | None]) -> NDArray[np.int64]:
         number = self._number
-        for name in dict.fromkeys(names):
-            number.setdefault(name, len(number))
+        if not number.keys() >= set(names):
+            for name in dict.fromkeys(names):
+                number.setdefault(name, len(number))
         return np.fromiter(map(number.__getitem__, names), np.int64, len(names))
 
     def number(self, name: str | None) -> int | None:
