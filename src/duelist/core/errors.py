@@ -231,6 +231,12 @@ class ConnectionLost(StorageError):
     code = "connection_lost"
 
 
+class SystemFailed(DuelistError):
+    """A system did not answer a prompt."""
+
+    code = "system_failed"
+
+
 class NotOnRemoteStudy(DuelistError):
     """A method that a study on a server does not have; load the study from its storage instead."""
 

@@ -3,6 +3,7 @@
 from duelist.policies.goals import GOALS, Goal
 from duelist.study.administration.raters import Erasure
 from duelist.study.asking.explain import Explanation
+from duelist.study.asking.live import HttpSystem, ask_live
 from duelist.study.asynchronous import AsyncStudy
 from duelist.study.formats import ExportReport
 from duelist.study.imports import ItemPlan, VotePlan, plan_items, plan_votes
@@ -52,6 +53,7 @@ __all__ = [
     "ExportReport",
     "Goal",
     "GoldPair",
+    "HttpSystem",
     "ItemImportReport",
     "ItemPlan",
     "LogPage",
@@ -72,6 +74,7 @@ __all__ = [
     "Vote",
     "VoteImportReport",
     "VotePlan",
+    "ask_live",
     "backup_storage",
     "copy_study",
     "counted_votes",
