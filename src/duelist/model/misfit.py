@@ -36,7 +36,7 @@ MAX_TESTED_ARMS: Final = 300
 MISFIT_LEVEL: Final = 0.2
 """P-value of the misfit test below which arms are given effects."""
 SIZES: Final[Mapping[float, float]] = {0.0: 0.5, 0.125: 0.1, 0.25: 0.1, 0.5: 0.1, 1.0: 0.1, 2.0: 0.1}
-"""Prior shares of standard deviations tau of arm effects, in utility: half of the prior is on tau = 0, where features explain everything."""
+"""Prior shares of standard deviations tau of arm effects, in utility. Half of the prior is on tau = 0: features explain everything."""
 _RANK_TOLERANCE: Final = 1e-8
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from duelist.research.paper.regret_bound import least_sign_cost, least_regret, optimal_boundary
+from duelist.research.paper.regret_bound import least_regret, least_sign_cost, optimal_boundary
 
 SPREADS = (0.1, 0.5, 1.0, 3.0)
 
