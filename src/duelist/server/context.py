@@ -127,9 +127,14 @@ class ServerContext:
             closing.add_done_callback(self._closing.discard)
 
     @cached_property
+    def secret(self) -> bytes:
+        """Random bytes that all servers of the storage share, and that nobody is told."""
+        return self.storage.secret()
+
+    @cached_property
     def hidden_names(self) -> HiddenNames:
         """Hides names of files from raters."""
-        return HiddenNames(self.storage.secret())
+        return HiddenNames(self.secret)
 
     def renderer(self, study: Study, for_rater: bool = False) -> ContentRenderer:
         """Makes blocks of the payloads of a study."""

@@ -67,6 +67,7 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
         candidates: Sequence[str] | None = None,
         context: str | None = None,
         in_progress: Sequence[StudyDuel | int] = (),
+        secret: bytes = b"",
     ) -> StudyDuel:
         """Return a duel for this rater, leased for `lease_seconds`.
 
@@ -84,17 +85,21 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
             The context to ask in; default: a random one with at least two active arms.
         in_progress
             Duels that this rater is working on; another one is returned, so that it is ready before they vote.
+        secret
+            Bytes that raters do not know, for the randomness of a new duel. Without them, a rater who knows the seed (0 by default) and
+            counts duels and votes can compute which pairs are gold or random. The study server passes its own for raters.
 
         Of very many candidates (more than 16,384 with 16 features, 4,096 with 256) the policy considers half those it estimates best
         and half random ones, drawn again for each duel.
         """
         rater = checked_rater(rater)
         working_on = frozenset(checked_duel_id(duel) for duel in in_progress)
+        entropy = (int.from_bytes(secret),) if secret else ()
 
         def ask_now(tx: Transaction) -> StudyDuel:
             cache, now = self._write_cache, self._now(tx)
             cache.check_may_ask(rater)
-            request = self._request(candidates, context)._replace(in_progress=working_on)
+            request = self._request(candidates, context)._replace(in_progress=working_on, entropy=entropy)
             return duel_from_rows(ask(tx, cache, rater, request, now), cache.arms, tx)
 
         return self._write(ask_now)

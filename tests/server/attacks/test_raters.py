@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 
 import httpx
+import numpy as np
 import pytest
 
 from duelist.study.voting.tell import MAX_CHANGES, MAX_PENDING
@@ -106,6 +108,22 @@ def test_a_released_pair_comes_back_whatever_it_is(eve: tuple[httpx.Client, str]
         checked(client.post(f"{study}/votes", json={"duel": again["id"], "outcome": "first"}))
     kinds = {vote["kind"] for vote in checked(admin.get(f"{study}/log"))["votes"]}
     assert kinds == {"normal", "repeat"}
+
+
+def test_raters_cannot_compute_which_pairs_are_gold(eve: tuple[httpx.Client, str], admin: httpx.Client) -> None:
+    """A rater who knows the source, the seed (0 by default) and the numbers of duels and votes computed 23 of 23 gold pairs."""
+    client, study = eve
+    checked(admin.patch(study, json={"settings": {"max_votes_per_rater": None}}))
+    votes, coins = 0, {}
+    for _ in range(60):
+        duel = checked(client.post(f"{study}/ask", json={}))["id"]
+        entropy = 0, 0x676F6C64, duel - 1, votes, zlib.crc32(b"eve")
+        coins[duel] = np.random.default_rng(entropy).random()
+        vote = checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+        votes = vote["votes"][0]["sequence"]
+    gold = [vote["duel_id"] for vote in checked(admin.get(f"{study}/log"))["votes"] if vote["kind"] == "gold"]
+    assert len(gold) > 10
+    assert any(coins[duel] > 0.4 for duel in gold), "all coins are those that the rater has computed"
 
 
 def test_errors_tell_raters_neither_numbers_nor_names(eve: tuple[httpx.Client, str], admin: httpx.Client) -> None:

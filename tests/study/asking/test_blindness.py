@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from duelist.policies import LocalPairUCB
+from duelist.study import Study
+from duelist.study.records import DuelKind
 from tests.study.conftest import filled
 
 
@@ -44,6 +46,46 @@ def test_every_new_pair_costs_one_choice_of_the_policy(monkeypatch: pytest.Monke
         study.tell(duel, "first", rater)
         kinds[duel.kind, duel.chosen_by] += 1
     assert len(kinds) == 4, kinds
+
+
+def gold_study() -> Study:
+    study = filled(n_arms=40, gold_share=0.4, random_share=0.3, repeat_pairs=0.2)
+    for k in range(0, 40, 2):
+        study.add_gold(f"a{k}", f"a{k + 1}", "first")
+    return study
+
+
+def kinds_asked(secret: bytes) -> list[tuple[str, str]]:
+    study = gold_study()
+    asked = []
+    for _ in range(30):
+        duel = study.ask("eve", secret=secret)
+        study.tell(duel, "first", "eve")
+        asked.append((duel.kind, duel.chosen_by))
+    return asked
+
+
+def test_a_secret_makes_kinds_of_pairs_unpredictable_and_repeatable() -> None:
+    """The seed is 0 by default: raters who counted duels and votes could compute all gold pairs."""
+    assert kinds_asked(b"") == kinds_asked(b"")
+    assert kinds_asked(b"one secret") == kinds_asked(b"one secret")
+    assert len({tuple(kinds_asked(secret)) for secret in (b"", b"one secret", b"another secret")}) == 3
+
+
+def test_gold_pairs_follow_the_balance_of_sides() -> None:
+    """They had random sides, so a rater who counted sides noticed pairs that no policy would have shown that way."""
+    study = gold_study()
+    lean: Counter[str] = Counter()
+    unbalanced: Counter[str] = Counter()
+    for _ in range(80):
+        duel = study.ask("eve")
+        left, right = duel.first.id, duel.second.id
+        assert lean[left] <= lean[right], duel.kind
+        unbalanced[duel.kind] += lean[left] < lean[right]
+        lean.update({left: 1, right: -1})
+        study.tell(duel, "first", "eve")
+    assert unbalanced[DuelKind.GOLD]
+    assert unbalanced[DuelKind.NORMAL]
 
 
 def test_studies_without_such_pairs_choose_no_pair_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:

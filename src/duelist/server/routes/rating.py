@@ -69,7 +69,8 @@ async def ask(
         _reject_privileged(body, "candidates", "context")
     started_at = time.monotonic()
     async with server.study(study) as opened:
-        duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress)
+        secret = b"" if caller.is_privileged else server.secret
+        duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress, secret)
         response = schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
     if not caller.is_privileged:
         await asyncio.sleep((started_at - time.monotonic()) % _ASK_SECONDS)

@@ -13,6 +13,7 @@ a study has such pairs, the policy chooses one even if another is asked.
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -71,9 +72,9 @@ def ask(tx: Transaction, cache: StudyCache, rater: str, request: AskRequest, now
         if lease.rater == rater and duel.number not in request.in_progress and matches(duel, cache.arms, request):
             return lease, duel
     request = apply_limits(tx, cache, pending, rater, request)
-    gold = gold_duel(tx, cache, pending, rater, request, now)
     history = cache.histories.get(tx, cache.arms, rater)
     call = _Ask(tx, cache, rater, history, request, pending, now)
+    gold = gold_duel(tx, cache, pending, rater, request, now, partial(_is_swapped, call))
     waiting = None if gold is not None else _waiting_duel(call)
     if gold is not None or waiting is not None:
         _rehearse(call)
@@ -92,7 +93,7 @@ def _rehearse(call: _Ask) -> None:
     """Choose a pair and discard it, so that the time of a response does not tell gold and repeated pairs from others."""
     if not call.cache.settings.has_hidden_kinds:
         return
-    rng = np.random.default_rng((call.cache.settings.seed, call.tx.counters.n_duels, _REHEARSAL))
+    rng = np.random.default_rng((call.cache.settings.seed, call.tx.counters.n_duels, _REHEARSAL, *call.request.entropy))
     call.cache.replay.begin(call.tx, call.arms)
     policy = call.cache.replay.refresh(call.tx, call.arms)
     choose = _choose_systems if call.arms.has_systems else _choose_pair
@@ -124,10 +125,13 @@ def _waiting_duel(call: _Ask) -> DuelRow | None:
 
 
 def _new_duel(call: _Ask) -> DuelRow:
-    """Choose a new duel and balance its sides; its randomness comes from the study's seed and the duel's number."""
+    """Choose a new duel and balance its sides.
+
+    Its randomness comes from the study's seed, the duel's number, and the entropy of the request.
+    """
     tx, cache, arms, request = call.tx, call.cache, call.arms, call.request
     number = tx.counters.n_duels + 1
-    rng = np.random.default_rng((cache.settings.seed, number))
+    rng = np.random.default_rng((cache.settings.seed, number, *request.entropy))
     cache.replay.begin(tx, arms)
     policy = cache.replay.refresh(tx, arms)
     repeated = _repeated_pair(call, policy, rng)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -18,11 +19,18 @@ _GOLD: Final = 0x676F6C64
 
 
 def gold_duel(
-    tx: Transaction, cache: StudyCache, pending: list[LeasedDuel], rater: str, request: AskRequest, now: int
+    tx: Transaction,
+    cache: StudyCache,
+    pending: list[LeasedDuel],
+    rater: str,
+    request: AskRequest,
+    now: int,
+    is_swapped: Callable[[int, int, np.random.Generator], bool],
 ) -> DuelRow | None:
     """Return, with probability `gold_share`, a matching gold duel that this rater has not seen.
 
-    Its randomness comes from the seed, the numbers of duels and votes, and the rater.
+    Its randomness comes from the seed, the numbers of duels and votes, the rater, and the request's entropy. Sides follow the rule
+    `is_swapped` of other new duels: raters who keep count of sides must not notice gold pairs.
     """
     settings, counters = cache.settings, tx.counters
     if not settings.gold or not settings.gold_share:
@@ -30,13 +38,14 @@ def gold_duel(
     taken = {pair_of(duel, cache.arms) for _, duel in pending} | {
         pair_of(duel, cache.arms) for duel in tx.duels_of(rater)
     }  # read whether or not it is needed: the time that it takes must not tell gold pairs
-    entropy = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode())
+    entropy = settings.seed, _GOLD, counters.n_duels, counters.n_votes, zlib.crc32(rater.encode()), *request.entropy
     rng = np.random.default_rng(entropy)
     left = _untaken(cache, taken)
     if rng.random() >= settings.gold_share:
         return None
     for k in rng.permutation(len(left)).tolist():
-        duel = _duel(tx, cache, left[k], now, swapped=bool(rng.random() < 0.5))
+        first, second = cache.arms.numbers(left[k][:2]).tolist()
+        duel = _duel(tx, cache, left[k], now, swapped=is_swapped(first, second, rng))
         if matches(duel, cache.arms, request):
             cache.replay.begin(tx, cache.arms)
             counters.n_duels += 1

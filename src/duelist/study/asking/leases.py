@@ -22,13 +22,14 @@ LeasedDuel = tuple[LeaseRow, DuelRow]
 class AskRequest(NamedTuple):
     """Which duels are allowed: of any context, of one, or of given candidates, but not on `full_pairs`.
 
-    The rater is already working on the duels `in_progress` and wants another one.
+    The rater is already working on the duels `in_progress` and wants another one. `entropy` is mixed into the randomness of a new duel.
     """
 
     context: str | None = None
     candidates: Ints | None = None
     full_pairs: frozenset[Pair] = frozenset()
     in_progress: frozenset[int] = frozenset()
+    entropy: tuple[int, ...] = ()
 
 
 def new_lease(duel: int, rater: str, now: int, settings: StudySettings) -> LeaseRow:

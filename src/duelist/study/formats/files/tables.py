@@ -28,8 +28,8 @@ _DELIMITERS: Final = ",;\t|"
 _LARGEST_CELL: Final = 1 << 26
 """The csv module allows 128 KiB by default, and texts can be longer."""
 MAX_COLUMNS: Final = 2000
-_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r")
-"""A spreadsheet computes a cell that starts with one of these."""
+_FORMULA_SIGNS: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""A spreadsheet computes a cell that starts with one of these; some also take the full-width forms."""
 _HEADER_LENGTH: Final = 1 << 16
 """Characters within which a header must end."""
 JSON_CELLS: Final = "json"

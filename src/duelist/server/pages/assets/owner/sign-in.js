@@ -7,7 +7,8 @@ import { describe } from "./messages.js";
 function destination() {
   const next = new URLSearchParams(location.search).get("next") ?? "/";
   const url = new URL(next, location.origin);
-  return url.origin === location.origin && next.startsWith("/") ? url.pathname + url.hash : "/";
+  // The whole address: the path of "/.//example.org" is "//example.org", which leads to another server.
+  return url.origin === location.origin && next.startsWith("/") ? url.href : "/";
 }
 
 const input = el("input", { type: "password", id: "token", autocomplete: "current-password", required: true });
