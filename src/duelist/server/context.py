@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from duelist.server.content import ContentRenderer
 from duelist.server.events import StudyEvents
 from duelist.server.hidden_names import HiddenNames
+from duelist.server.http.file_streams import FileCache
 from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
@@ -55,6 +56,8 @@ class ServerContext:
         self.metrics = Metrics(self.storage)
         url = options.storage if isinstance(options.storage, str) and options.storage != "memory" else None
         self.worker = WorkerClient(self.storage, url, self.metrics)
+        self.stored_files = FileCache()
+        """Media files that are stored with studies."""
         self.stopping = asyncio.Event()
         self.token_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)
         self.address_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,6 +11,8 @@ from duelist.core.errors import InvalidInput
 from duelist.study import Storage
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
+_HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+"""A name or address, and perhaps a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +57,21 @@ class ServerOptions:
 
     def allows_host(self, host: str) -> bool:
         """Return whether a Host header is accepted, against DNS rebinding."""
+        if not _HOST.fullmatch(host):  # such as "evil.example@localhost", which would end up in links
+            return False
         try:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:  # such as "["
             return False
         public = "" if self.public_url is None else urlsplit(self.public_url).hostname
         return "*" in self.hosts or name in self.hosts or name == public
+
+    def allows_origin(self, origin: str | None, host: str) -> bool:
+        """Return whether pages of an origin may sign in here: those of this server, or programs, which send none."""
+        if origin is None:
+            return True
+        public = "" if self.public_url is None else urlsplit(self.public_url).netloc
+        return origin.partition("://")[2] in (host, public)
 
     def page_url(self, path: str, base: str) -> str:
         """Return the public URL of a page; `base` is the server's own address."""

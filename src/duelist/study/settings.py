@@ -23,7 +23,7 @@ from duelist.policies.goals import find_goal
 from duelist.study.languages import checked_language, checked_wordings
 from duelist.study.records import Outcome, StudySettings
 from duelist.study.replay import check_accepts_arm_table, new_policy
-from duelist.study.validation import check_json, checked_text
+from duelist.study.validation import checked_json, checked_text
 
 NAMES: Final = [field.name for field in fields(StudySettings) if field.name not in ("policy", "gold")]
 """Settings of `create_study`; gold pairs name arms, so they are added later."""
@@ -144,7 +144,7 @@ def _checked_values(given: dict[str, Any]) -> StudySettings:
         find_goal(settings.goal)
     _check_criteria(settings.criteria)
     _check_page(settings)
-    check_json("policy_settings", settings.policy_settings, field="policy_settings")
+    checked_json("policy_settings", settings.policy_settings, field="policy_settings")
     if not isinstance(settings.arm_effects, bool):
         raise InvalidInput(f"arm_effects is {settings.arm_effects!r}.", "Give true or false.", field="arm_effects")
     return settings

@@ -61,6 +61,8 @@ def _is_empty(features: ArrayLike, count: int) -> bool:
 
 MAX_FEATURES: Final = 1024
 """Features per arm. The time to choose a pair grows with their cube, and raters of all studies wait for it."""
+MAX_PAYLOAD: Final = 2**22
+"""Characters per payload, as JSON: raters of all studies wait while a server sends one."""
 LARGEST: Final = float(np.finfo(np.float32).max)
 """The largest feature whose squares and products are finite."""
 
@@ -117,10 +119,10 @@ def checked_vectors(features: ArrayLike | None, count: int, dim: int | None) -> 
     return single if np.array_equal(single, vectors) else vectors
 
 
-def check_json(what: str, value: Any, field: str | None = None) -> None:
-    """Raise InvalidInput if JSON cannot hold a value."""
+def checked_json(what: str, value: Any, field: str | None = None) -> str:
+    """Return the JSON of a value; raise InvalidInput if JSON cannot hold it."""
     try:
-        json.dumps(value, allow_nan=False)
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         message = f"{what} is {value!r}, which is not JSON ({error})."
         raise InvalidInput(message, "Give text, numbers, lists or mappings.", field=field) from None
@@ -134,7 +136,12 @@ def checked_payloads(payloads: Sequence[Any] | None, count: int) -> list[Any]:
             f"There are {len(listed)} payloads for {count} arms.", "Give one for each.", field="payloads"
         )
     for payload in listed:
-        check_json("Payload", payload, field="payloads")
+        if len(checked_json("Payload", payload, field="payloads")) > MAX_PAYLOAD:
+            raise InvalidInput(
+                f"A payload has more than {MAX_PAYLOAD:,} characters as JSON.",
+                "Shorten it, or add large content as a media file.",
+                field="payloads",
+            )
     return listed
 
 

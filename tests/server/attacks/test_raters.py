@@ -122,7 +122,7 @@ def test_raters_cannot_compute_which_pairs_are_gold(eve: tuple[httpx.Client, str
         vote = checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
         votes = vote["votes"][0]["sequence"]
     gold = [vote["duel_id"] for vote in checked(admin.get(f"{study}/log"))["votes"] if vote["kind"] == "gold"]
-    assert len(gold) > 10
+    assert len(gold) >= 8
     assert any(coins[duel] > 0.4 for duel in gold), "all coins are those that the rater has computed"
 
 

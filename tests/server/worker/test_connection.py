@@ -140,3 +140,46 @@ def test_too_many_waiting_requests_are_rejected(tmp_path: Path, monkeypatch: pyt
             await asyncio.gather(*waiting, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_requests_about_one_study_leave_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One reader could fill the worker's queue, so that dashboards of all other studies got errors."""
+    monkeypatch.setattr(connection, "MAX_WAITING_PER_STUDY", 2)
+
+    async def run() -> None:
+        async with opened(tmp_path) as (client, study):
+            await client.run_query(study, "leaderboard", {})
+            os.kill(client._connection._process.pid, signal.SIGSTOP)
+            waiting = [asyncio.ensure_future(client.run_query(study, "raters", {})) for _ in range(2)]
+            await asyncio.sleep(0.05)
+            with pytest.raises(RequestError) as found:
+                await client.run_query(study, "leaderboard", {})
+            assert found.value.body["error"]["code"] == "busy"
+            waiting.append(asyncio.ensure_future(client.run_query(study + 1, "leaderboard", {})))
+            await asyncio.sleep(0.05)
+            assert not waiting[-1].done()
+            client._connection.kill()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+    asyncio.run(asyncio.wait_for(run(), 60))
+
+
+def test_a_request_that_waited_for_others_does_not_end_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time limit ended imports of other studies."""
+
+    async def run() -> None:
+        async with opened(tmp_path) as (client, study):
+            await client.run_query(study, "leaderboard", {})
+            first = client._connection
+            os.kill(first._process.pid, signal.SIGSTOP)
+            monkeypatch.setattr(worker_client, "QUERY_SECONDS", 0.2)
+            with pytest.raises(RequestError) as found:
+                await client.run_query(study, "raters", {})
+            assert found.value.body["error"]["code"] == "timeout"
+            assert first.is_alive
+            os.kill(first._process.pid, signal.SIGCONT)
+            monkeypatch.setattr(worker_client, "QUERY_SECONDS", 60.0)
+            await client.run_query(study, "leaderboard", {})
+            assert client._connection is first
+
+    asyncio.run(asyncio.wait_for(run(), 60))

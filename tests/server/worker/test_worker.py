@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -123,3 +126,24 @@ def test_an_error_is_returned_with_its_parts(answers: RequestHandler, study: Stu
     assert DuelistError.from_dict(json.loads(json.dumps(head["error"]))).to_dict() == head["error"]
     assert (head["error"]["code"], head["error"]["field"]) == ("invalid_input", "context")
     assert "'None; True'" in head["error"]["message"]
+
+
+def test_a_request_that_needs_too_much_memory_is_an_error(
+    answers: RequestHandler, study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run_query(*_: Any) -> Any:
+        return bytearray(2**62)
+
+    monkeypatch.setattr(worker_process, "run_query", run_query)
+    head, body = answers({"study": study.id, "task": "leaderboard", "arguments": {}})
+    assert (head["error"]["code"], body) == ("too_large", b"")
+
+
+def test_the_worker_is_what_ends_if_memory_runs_out(tmp_path: Path) -> None:
+    code = (
+        "import pathlib, resource; from duelist.server.worker.process import _limit_memory; _limit_memory();"
+        "print(resource.getrlimit(resource.RLIMIT_DATA)[0], pathlib.Path('/proc/self/oom_score_adj').read_text())"
+    )
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert 0 < int(found[0]) < os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    assert found[1] == "1000"

@@ -14,6 +14,7 @@ import pytest
 from duelist.core.errors import InvalidInput
 from duelist.research.datasets import load_llmfao
 from duelist.study.formats import Comparison, arm_id, read, write
+from duelist.study.formats.files import json_records, row
 from duelist.study.records import Outcome
 
 # -- records as the formats' own documentation shows them -----------------------------------
@@ -228,6 +229,35 @@ def test_files_that_are_not_text(tmp_path):
     path.write_bytes(gzip.compress(HEADER.encode() * 100)[:-12])
     with pytest.raises(InvalidInput, match="damaged gzip"):
         list(read(path, "jsonl"))
+
+
+@pytest.mark.parametrize("name", ["v.jsonl.gz", "v.json.gz", "v.csv.gz"])
+def test_files_that_unpack_to_very_much_more_are_errors(tmp_path, name):
+    """390 kB unpacked to one line of 400 MB, and nothing kept them from being 256 MB."""
+    path = tmp_path / name
+    start = b"[" if name == "v.json.gz" else b""
+    path.write_bytes(gzip.compress(start + b'{"a": "' + b"x" * (row.MAX_LINE + 10_000_000), compresslevel=9))
+    with pytest.raises(InvalidInput, match="unpacks to more than|line or record of more than|field limit"):
+        list(read(path, "csv" if name == "v.csv.gz" else "jsonl"))
+
+
+@pytest.mark.parametrize("name", ["v.jsonl", "v.json", "v.csv"])
+def test_lines_and_records_that_do_not_fit_into_memory_are_errors(tmp_path, name, monkeypatch):
+    for module in (row, json_records):
+        monkeypatch.setattr(module, "MAX_LINE", 100_000)
+    path = tmp_path / name
+    path.write_text(("[" if name == "v.json" else "") + '{"a": "' + "x" * 500_000)
+    with pytest.raises(InvalidInput, match="line or record of more than 100,000"):
+        list(read(path, "csv" if name == "v.csv" else "jsonl"))
+
+
+@pytest.mark.parametrize("encoding", ["idna", "punycode", "IDNA", "rot13", "no such"])
+def test_encodings_that_no_file_has(tmp_path, encoding):
+    """Reading 120 kB as idna took 10 seconds, and four times that for twice as much."""
+    path = tmp_path / "v.csv"
+    path.write_text("left,right,winner\na,b,left\n")
+    with pytest.raises(InvalidInput, match="which is not a known encoding"):
+        list(read(path, "csv", encoding=encoding))
 
 
 def test_unknown_formats_and_options(tmp_path):

@@ -13,13 +13,18 @@ from duelist.server.auth import Caller, ServerDep, StudyMember, StudyRater
 from duelist.server.content import find_media_file, media_type, replace_surrogates
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
+from duelist.server.http.file_streams import file_response, open_file
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import Outcome, Study, StudyDuel, Vote
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
-_SANDBOX = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+_MEDIA_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+    "Cache-Control": "private, max-age=86400",
+    "Content-Disposition": "inline",
+}
 _ASK_SECONDS = 0.01
 """Raters wait for a multiple of this, since small differences in time would tell kinds of pairs."""
 _PRIVILEGED_FIELDS = ("kind", "chosen_by", "propensity", "swapped", "layer", "share")
@@ -167,50 +172,15 @@ async def media(
     name = key if caller.is_privileged else server.hidden_names.reveal(study, key)
     found = None if name is None else find_media_file(server.options.media, name)
     if found is not None:
-        body = await asyncio.to_thread(found.read_bytes)
+        file = await asyncio.to_thread(open_file, found)
     else:
         async with server.study(study) as opened:
-            body = (await opened.read(Study.media, key)).body
-    return _file_response(body, kind, request.headers.get("range"))
 
+            async def read() -> bytes:
+                return (await opened.read(Study.media, key)).body
 
-def _file_response(body: bytes, kind: str, range_header: str | None) -> Response:
-    """Return the file, or the range of it that a player requests."""
-    headers = {
-        "Content-Security-Policy": _SANDBOX,
-        "Cache-Control": "private, max-age=86400",
-        "Accept-Ranges": "bytes",
-        "Content-Disposition": "inline",
-    }
-    span = _span(range_header, len(body))
-    if span is None:
-        return Response(body, media_type=kind, headers=headers)
-    first, last = span
-    if first >= len(body) or first > last:
-        raise RequestError(
-            416,
-            "invalid_input",
-            "The range is outside the file.",
-            "Request a range inside it.",
-            headers={"Content-Range": f"bytes */{len(body)}"},
-        )
-    headers["Content-Range"] = f"bytes {first}-{last}/{len(body)}"
-    return Response(body[first : last + 1], 206, headers, kind)
-
-
-def _span(range_header: str | None, size: int) -> tuple[int, int] | None:
-    """Return the first and last byte of `bytes=first-last`, or None to send the whole file."""
-    unit, equals, span = (range_header or "").partition("=")
-    first, dash, last = span.partition("-")
-    if unit != "bytes" or not equals or not dash or not all(part == "" or _is_number(part) for part in (first, last)):
-        return None
-    if first:
-        return int(first), min(int(last), size - 1) if last else size - 1
-    return (max(size - int(last), 0), size - 1) if last else None
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 16
+            file = await server.stored_files.file(f"{study}/{key}", read)
+    return file_response(file, kind, _MEDIA_HEADERS, request.headers.get("range"))
 
 
 def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:

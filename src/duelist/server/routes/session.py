@@ -37,7 +37,18 @@ router = APIRouter(route_class=CheckedRoute, tags=["sessions"])
 RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="The study of a rater's cookie.")]
 
 
-@router.post("/session", responses=PUBLIC | {401: SIGNED_IN[401]})
+def _check_origin(request: Request, server: ServerDep) -> None:
+    """Raise an error for a page of another site, which would sign its visitors in as somebody else."""
+    origin = request.headers.get("origin")
+    if not server.options.allows_origin(origin, request.headers["host"]):
+        shown = (origin or "")[:200]
+        raise RequestError(403, "csrf", f"A page of {shown!r} cannot sign in here.", "Sign in on this server's page.")
+
+
+_SAME_ORIGIN = Depends(_check_origin)
+
+
+@router.post("/session", responses=SIGNED_IN, dependencies=[_SAME_ORIGIN])
 async def sign_in(body: schemas.SignInRequest, request: Request, server: ServerDep) -> schemas.SessionResponse:
     """Exchange a token for a cookie. Only failures are limited by address: people behind one address do not lock each other out."""
     token = await server.find_token(body.token)
@@ -72,7 +83,7 @@ def _limit_registrations(request: Request, server: ServerDep) -> None:
     enforce_rate_limit(server.registration_limiter, client_address(request))
 
 
-@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
+@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[_SAME_ORIGIN, Depends(_limit_registrations)])
 async def register(
     study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, server: ServerDep
 ) -> schemas.SessionResponse:

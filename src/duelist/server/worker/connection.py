@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import itertools
 import logging
+import math
 import os
 import sys
 import time
+from collections import Counter
 from typing import Any, Final
 
 from duelist.server.errors import RequestError
@@ -18,6 +20,8 @@ from duelist.server.worker.messages import Message
 
 MAX_WAITING: Final = 256
 """Requests that may wait for the worker at a time; further ones are rejected."""
+MAX_WAITING_PER_STUDY: Final = 128
+"""Requests about one study that may wait at a time, so that others can always be made."""
 START_SECONDS: Final = 120.0
 """Seconds that a worker has to start: it imports much, on a machine that may be busy."""
 HEARTBEAT_SECONDS: Final = 5.0
@@ -26,6 +30,7 @@ DOWN_SECONDS: Final = 15.0
 """Seconds of silence after which the worker counts as down."""
 KILL_SECONDS: Final = 30.0
 """Seconds of silence after which the worker is killed, and so restarted."""
+_HEARTBEAT: Final = "heartbeat"
 _CLOSE_SECONDS: Final = 2.0
 _SINGLE_THREADED: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 """Queries are many small problems in several threads, which multithreaded linear algebra slows down."""
@@ -38,6 +43,9 @@ class WorkerConnection:
         self._process = process
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Message]] = {}
+        self._waiting_by_study = Counter[int | None]()
+        self._began: dict[int, float] = {}
+        """When the worker began with a request that still waits."""
         self._heard_at = time.monotonic()
         self._has_started = False
         self._ended = asyncio.Event()
@@ -71,8 +79,13 @@ class WorkerConnection:
         return self.is_alive and time.monotonic() - self._heard_at < limit
 
     async def request(self, request: dict[str, Any], seconds: float) -> Message:
-        """Send a request and return the response. A worker that does not respond in time is killed."""
-        if len(self._waiting) >= MAX_WAITING:
+        """Send a request and return the response.
+
+        A worker is killed if a request has been running, rather than waiting for others, for half of its time.
+        """
+        study, is_heartbeat = request.get("study"), request["task"] == _HEARTBEAT
+        is_full = len(self._waiting) >= MAX_WAITING or self._waiting_by_study[study] >= MAX_WAITING_PER_STUDY
+        if is_full and not is_heartbeat:
             raise RequestError(
                 503,
                 "busy",
@@ -83,18 +96,22 @@ class WorkerConnection:
         number = next(self._numbers)
         response: asyncio.Future[Message] = asyncio.get_running_loop().create_future()
         self._waiting[number] = response
+        self._waiting_by_study[study] += 1
         try:
             async with asyncio.timeout(seconds):
                 await self._write({"id": number, **request})
                 return await response
         except TimeoutError:
             log_event("worker timed out", logging.WARNING, task=request["task"], seconds=seconds)
-            self.kill()
+            if is_heartbeat or time.monotonic() - self._began.get(number, math.inf) > seconds / 2:
+                self.kill()
             raise RequestError(
                 503, "timeout", f"This took longer than {seconds:.0f} s.", "Try again, or ask for less at a time."
             ) from None
         finally:
             self._waiting.pop(number, None)
+            self._began.pop(number, None)
+            self._waiting_by_study -= Counter([study])  # without those that have none left
 
     async def _write(self, head: dict[str, Any]) -> None:
         stream = self._process.stdin
@@ -114,7 +131,12 @@ class WorkerConnection:
             if self._process.stdout is not None:
                 while (message := await messages.receive(self._process.stdout)) is not None:
                     self._heard_at = time.monotonic()
-                    response = self._waiting.pop(message[0].pop("id"), None)
+                    number = message[0].pop("id")
+                    if messages.BEGUN in message[0]:
+                        if number in self._waiting:
+                            self._began[number] = self._heard_at
+                        continue
+                    response = self._waiting.pop(number, None)
                     if response is not None and not response.done():
                         response.set_result(message)
         except Exception as error:  # noqa: BLE001  (after any error, waiting callers must be released)
@@ -131,11 +153,11 @@ class WorkerConnection:
     async def _check_heartbeat(self) -> None:
         """Ping the worker regularly, and kill it if it does not reply."""
         with contextlib.suppress(RequestError):
-            await self.request({"task": "heartbeat"}, START_SECONDS)
+            await self.request({"task": _HEARTBEAT}, START_SECONDS)
         self._has_started = True
         while self.is_alive:
             with contextlib.suppress(RequestError):
-                await self.request({"task": "heartbeat"}, KILL_SECONDS)
+                await self.request({"task": _HEARTBEAT}, KILL_SECONDS)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._ended.wait(), HEARTBEAT_SECONDS)
 

@@ -16,6 +16,8 @@ MAX_HEAD_BYTES: Final = 16 * 2**20
 """Limit of a head: that of a request has its arguments, such as the settings of a study."""
 MAX_BODY_BYTES: Final = 256 * 2**20
 """Limit of a body: the JSON of a result."""
+BEGUN: Final = "begun"
+"""In the head of a message that says that the worker begins with a request."""
 _LENGTHS: Final = struct.Struct(">II")
 
 

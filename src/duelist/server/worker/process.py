@@ -6,20 +6,24 @@ its output, in the format of `duelist.server.worker.messages`. The process ends 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import resource
 import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
+from pathlib import Path
 from typing import IO, Any, Final
 
 from duelist.core.errors import DuelistError, InvalidInput
 from duelist.server.content import replace_surrogates
 from duelist.server.monitoring.logs import log_event, log_to_stderr
 from duelist.server.worker import messages
+from duelist.server.worker.fair_threads import FairThreads
 from duelist.server.worker.queries import UNCACHED, run_query
 from duelist.server.worker.tasks import TASKS
 from duelist.study import Storage, Study, load_study_by_id, open_storage
@@ -46,6 +50,9 @@ class RequestHandler:
         try:
             revision, body = self._respond(request)
         except DuelistError as error:
+            return {"error": error.to_dict()}, b""
+        except MemoryError:
+            error = InvalidInput("This needs more memory than the server has.", "Ask for less at a time.", code="too_large")
             return {"error": error.to_dict()}, b""
         except Exception as error:  # noqa: BLE001  (the error is sent to the client)
             return {"unexpected_error": f"{type(error).__name__}: {error}"}, b""
@@ -128,17 +135,18 @@ def serve(requests: IO[bytes], responses: IO[bytes]) -> None:
 
     def respond(request: dict[str, Any]) -> None:
         try:
+            send(messages.encode({"id": request["id"], messages.BEGUN: True}))
             send(_message(request["id"], *handler(request)))
         except BaseException:  # noqa: BLE001  (without an output it cannot report errors: the server starts another worker)
             os._exit(1)
 
-    with ThreadPoolExecutor(THREADS) as threads:
-        while (message := messages.read(requests)) is not None:
-            request, _ = message
-            if request["task"] == "heartbeat":
-                send(messages.encode({"id": request["id"]}))
-            else:
-                threads.submit(respond, request)
+    threads = FairThreads(THREADS)
+    while (message := messages.read(requests)) is not None:
+        request, _ = message
+        if request["task"] == "heartbeat":
+            send(messages.encode({"id": request["id"]}))
+        else:
+            threads.submit(request["study"], lambda request=request: respond(request))
 
 
 def _message(number: int, head: dict[str, Any], body: bytes) -> bytes:
@@ -155,9 +163,19 @@ def _message(number: int, head: dict[str, Any], body: bytes) -> bytes:
         return messages.encode({"id": number, "error": error.to_dict()})
 
 
+def _limit_memory() -> None:
+    """Let this process have half of the machine's memory, and let the kernel end it before the server if memory runs out."""
+    half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (half if hard == resource.RLIM_INFINITY else min(half, hard), hard))
+    with contextlib.suppress(OSError):  # only Linux has it
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def main() -> None:
     """Run the worker."""
     os.nice(_NICENESS)
+    _limit_memory()
     log_to_stderr()
     try:
         serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -14,7 +14,7 @@ from duelist.core.tables import RecordList
 from duelist.study.base import StudyBase
 from duelist.study.records import Rater
 from duelist.study.storage import LeaseState, RaterRow, Transaction
-from duelist.study.validation import check_json, checked_rater, checked_text
+from duelist.study.validation import checked_json, checked_rater, checked_text
 from duelist.study.voting.tell import find_duel, return_lease
 
 
@@ -59,7 +59,7 @@ class RaterAdministration(StudyBase):
     def describe_rater(self, name: str, /, **attributes: Any) -> Rater:
         """Set attributes of a rater, such as `age=31`; None removes one. Other attributes stay."""
         for attribute, value in attributes.items():
-            check_json(f"Attribute {checked_text('attribute', attribute)}", value)
+            checked_json(f"Attribute {checked_text('attribute', attribute)}", value)
         with self._changing() as tx:
             before = self._row(name)
             merged = {key: value for key, value in {**before.attributes, **attributes}.items() if value is not None}

@@ -12,9 +12,11 @@ from typing import IO, Any, Final, Protocol
 
 from duelist.core.errors import InvalidInput
 from duelist.core.files import atomic_write
-from duelist.study.formats.files.row import Row, open_text, shorten, suffix_of
+from duelist.study.formats.files.row import MAX_LINE, Row, open_text, read_lines, shorten, suffix_of, too_long
 
 _CHUNK: Final = 1 << 16
+_MAX_TEXTS: Final = 1 << 28
+"""Characters of a file of texts, which is read at once."""
 _LOOKAHEAD: Final = 16
 """No JSON literal or escape is longer: an error further than this from the end of the window is a real one."""
 
@@ -50,7 +52,9 @@ def read_json_texts(path: Path) -> list[str] | None:
         file.seek(0)
         if not head.lstrip().lstrip("[").lstrip().startswith('"'):
             return None
-        content = file.read()
+        content = file.read(_MAX_TEXTS + 1)
+    if len(content) > _MAX_TEXTS:
+        raise InvalidInput(f"{path.name} has more than {_MAX_TEXTS:,} characters.", "Split it.")
     lines = (line for line in content.replace("\r", "\n").split("\n") if line.strip())
     try:
         values = json.loads(content) if head.lstrip().startswith("[") else [json.loads(line) for line in lines]
@@ -67,7 +71,7 @@ def _first_character(file: IO[str]) -> str:
 
 
 def _read_lines(path: Path, file: IO[str]) -> Iterator[Row]:
-    for number, line in enumerate(file, start=1):
+    for number, line in enumerate(read_lines(path, file), start=1):
         if line.strip():
             where = f"{path.name}, line {number}"
             try:
@@ -81,7 +85,7 @@ def _read_lines(path: Path, file: IO[str]) -> Iterator[Row]:
 
 def _read_array(path: Path, file: IO[str]) -> Iterator[Row]:
     """Yield the objects of a JSON array, with about one of them in memory."""
-    window = _Window(file)
+    window = _Window(path, file)
     window.skip("[")
     while (character := window.next_character()) != "]":
         if not character:
@@ -116,7 +120,8 @@ def _read_array(path: Path, file: IO[str]) -> Iterator[Row]:
 class _Window:
     """A window on a text file that moves forward as values are decoded."""
 
-    def __init__(self, file: IO[str]) -> None:
+    def __init__(self, path: Path, file: IO[str]) -> None:
+        self._path = path
         self._file = file
         self._text = ""
         self._at = 0
@@ -159,6 +164,8 @@ class _Window:
 
     def _read_more(self) -> bool:
         rest = self._text[self._at :]
+        if len(rest) > MAX_LINE:
+            raise too_long(self._path)
         chunk = self._file.read(
             max(_CHUNK, len(rest))
         )  # doubles each time, so that a huge value is decoded in linear time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import math
@@ -10,13 +11,20 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple, cast
 
 from duelist.core.errors import InvalidInput
 
 GZIP: Final = b"\x1f\x8b"
 BYTE_ORDER_MARKS: Final = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 """Byte-order marks and the encodings they stand for."""
+MAX_LINE: Final = 1 << 26
+"""Characters per line, and about as many per record of a JSON array: a line is held in memory."""
+MAX_RATIO: Final = 200
+"""How much smaller than its content a gzip file of more than `_SMALL_BYTES` of content may be; tables and texts reach a tenth of it."""
+_SMALL_BYTES: Final = 1 << 26
+_SLOW_ENCODINGS: Final = ("idna", "punycode")
+"""Encodings of host names: reading a long text in them takes time in proportion to its square."""
 _THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+,\d+")
 """1.234,56: the point separates thousands."""
 
@@ -71,9 +79,9 @@ def open_text(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
     if not path.is_file():
         raise InvalidInput(f"{path} is not a file.", "Give the path of the file to read.")
     with path.open("rb") as raw:
-        binary = gzip.GzipFile(fileobj=raw, mode="rb") if raw.peek(2).startswith(GZIP) else raw
+        binary = cast("IO[bytes]", _BoundedGzip(path, raw)) if raw.peek(2).startswith(GZIP) else raw
         try:
-            chosen = encoding or _encoding_by_mark(binary.read(3))
+            chosen = _checked_encoding(encoding) if encoding else _encoding_by_mark(binary.read(3))
             binary.seek(0)
             with io.TextIOWrapper(binary, encoding=chosen, newline="") as text, _decoding(path, chosen):
                 yield text
@@ -83,6 +91,47 @@ def open_text(path: Path, encoding: str | None = None) -> Iterator[IO[str]]:
             ) from error
         except (gzip.BadGzipFile, zlib.error, EOFError) as error:
             raise InvalidInput(f"{path.name} is a damaged gzip file ({error}).", "Get a new copy of it.") from error
+
+
+def read_lines(path: Path, file: IO[str]) -> Iterator[str]:
+    """Yield the lines of an open text file; raise InvalidInput for one that is too long to be held in memory."""
+    while line := file.readline(MAX_LINE + 1):
+        if len(line) > MAX_LINE:
+            raise too_long(path)
+        yield line
+
+
+def too_long(path: Path) -> InvalidInput:
+    """Return the error for a file with a line or a record that is too long."""
+    return InvalidInput(f"{path.name} has a line or record of more than {MAX_LINE:,} characters.", "Split it.")
+
+
+class _BoundedGzip(gzip.GzipFile):
+    """A gzip file that raises InvalidInput once it unpacks to very much more than it holds."""
+
+    def __init__(self, path: Path, packed: IO[bytes]) -> None:
+        super().__init__(fileobj=packed, mode="rb")
+        self._path = path
+        self._limit = max(_SMALL_BYTES, MAX_RATIO * path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read up to `size` bytes of content."""
+        return self._checked(super().read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        """Read up to `size` bytes of content, with one read of the file."""
+        return self._checked(super().read1(size))
+
+    def _checked(self, content: bytes) -> bytes:
+        if self.tell() > self._limit:
+            raise InvalidInput(f"{self._path.name} unpacks to more than {self._limit:,} bytes.", "Unpack it.")
+        return content
+
+
+def _checked_encoding(encoding: str) -> str:
+    if codecs.lookup(encoding).name in _SLOW_ENCODINGS:
+        raise LookupError(encoding)
+    return encoding
 
 
 def _encoding_by_mark(start: bytes) -> str:

@@ -19,7 +19,7 @@ from duelist.core.errors import InvalidInput
 from duelist.study.formats.files.excel import read_sheet_lines
 from duelist.study.formats.files.json_records import RowWriter, replacing_gzip
 from duelist.study.formats.files.parquet import is_parquet, parquet_columns, read_parquet, writing_parquet
-from duelist.study.formats.files.row import Row, open_text, shorten, suffix_of
+from duelist.study.formats.files.row import Row, open_text, read_lines, shorten, suffix_of
 
 _EXCEL: Final = ".xlsx"
 _TAB_SEPARATED: Final = (".tsv", ".tab")
@@ -241,7 +241,7 @@ def _detect_delimiter(file: IO[str]) -> tuple[str, int]:
 
 def _csv_lines(path: Path, file: IO[str], delimiter: str, skipped: int) -> Iterator[tuple[int, list[str]]]:
     """Yield the lines that have content: spreadsheets write blank lines as `,,`."""
-    reader = csv.reader(file, strict=True, delimiter=delimiter)
+    reader = csv.reader(read_lines(path, file), strict=True, delimiter=delimiter)
     line = 1
     try:
         for cells in reader:

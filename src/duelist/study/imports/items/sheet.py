@@ -13,7 +13,7 @@ from duelist.core.errors import InvalidInput
 from duelist.study.formats.files import Row, is_table, read_table, suffix_of
 from duelist.study.formats.files.excel import find_uncomputed_formulas, find_unread_sheets
 from duelist.study.formats.files.json_records import read_json, read_json_texts
-from duelist.study.formats.files.row import open_text
+from duelist.study.formats.files.row import open_text, read_lines
 from duelist.study.formats.files.tables import MAX_COLUMNS, unnamed_columns
 from duelist.study.imports.items.encodings import detect_encoding
 from duelist.study.imports.notes import Note
@@ -49,7 +49,7 @@ def read_sheet(path: Path, encoding: str | None = None) -> Sheet:
         return _sheet(read_json(path) if texts is None else _text_rows(path, "text", enumerate(texts, start=1)))
     if suffix == ".txt":
         with open_text(path, chosen) as file:
-            lines = [(number, line.strip("\r\n")) for number, line in enumerate(file, start=1)]
+            lines = [(number, line.strip("\r\n")) for number, line in enumerate(read_lines(path, file), start=1)]
         rows = _text_rows(path, "line", ((number, line) for number, line in lines if line.strip()))
         return _sheet(rows, chosen, [Note("one_item_per_line")])
     raise InvalidInput(
