@@ -70,8 +70,8 @@ class ServerOptions:
         """Return whether pages of an origin may sign in here: those of this server, or programs, which send none."""
         if origin is None:
             return True
-        public = "" if self.public_url is None else urlsplit(self.public_url).netloc
-        return origin.partition("://")[2] in (host, public)
+        own = {host} if self.public_url is None else {host, urlsplit(self.public_url).netloc}
+        return origin.partition("://")[2] in own
 
     def page_url(self, path: str, base: str) -> str:
         """Return the public URL of a page; `base` is the server's own address."""

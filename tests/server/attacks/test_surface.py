@@ -106,6 +106,13 @@ def test_settings_of_null_are_errors_of_the_client(admin: httpx.Client, study: s
     refused(admin.patch(study, json={"settings": settings}), 422, "invalid_input")
 
 
+@pytest.mark.parametrize("name", ["side", "length", "nothing", "x" * 900])
+def test_covariates_of_a_study_without_votes_are_no_error_of_the_server(
+    admin: httpx.Client, study: str, name: str
+) -> None:
+    assert admin.get(f"{study}/leaderboard", params={"covariates": name}).status_code in (200, 422)
+
+
 def test_a_tiny_ridge_is_an_error_of_the_client(admin: httpx.Client, study: str) -> None:
     for ridge in ("1e-300", "0", "-1", "nan", "1e7"):
         assert refused(admin.get(f"{study}/leaderboard?ridge={ridge}"), 422, "invalid_input")["field"] == "ridge"

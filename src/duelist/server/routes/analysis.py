@@ -32,7 +32,6 @@ from duelist.study.formats import check_export_options, check_suffix, get_format
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["analysis"])
 Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many of the best arms.")]
-TopOfPairs = Annotated[int, Query(ge=1, le=1000, description="Only this many of the best arms; the table has all their pairs.")]
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
 Level = Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")]
 Clusters = Annotated[bool, Query(description="Count votes of one rater, or on one prompt, as dependent.")]
@@ -204,7 +203,7 @@ async def win_matrix(
     caller: StudyReader,
     votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
-    top: TopOfPairs = 1000,
+    top: Top = None,
 ) -> Response:
     """Return the counts of votes per pair, arms by rank."""
     return await _run_query(server, study, "win-matrix", votes, if_none_match, top=top)
@@ -217,7 +216,7 @@ async def win_chances(
     caller: StudyReader,
     votes: VoteFilter,
     if_none_match: IfNoneMatch = None,
-    top: TopOfPairs = 100,
+    top: Top = 100,
 ) -> Response:
     """Return the probabilities of a win and of a tie per pair, arms by rank."""
     return await _run_query(server, study, "win-chances", votes, if_none_match, top=top)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.core.errors import DisconnectedArms
+from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.serialization import to_plain
 from duelist.study import Study
 from duelist.study.items.labels import label_of, picture_of
@@ -17,6 +17,8 @@ Arguments = dict[str, Any]
 Query = Callable[[Study, Arguments], Any]
 
 _HISTORY_TOP: Final = 8
+_MAX_PAIRED: Final = 1000
+"""Items of a table with a cell for every two; the JSON of 4,000 took two minutes."""
 _MAX_LABELS: Final = 20_000
 """Arms with labels on pages; more would take megabytes."""
 
@@ -65,9 +67,16 @@ def _win_matrix(study: Study, arguments: Arguments) -> Any:
 
 def _win_chances(study: Study, arguments: Arguments) -> Any:
     arguments, top = _without_top(arguments)
+    ranked = [row.arm for row in study.leaderboard(**arguments).standings][:top]
+    if len(ranked) > _MAX_PAIRED:
+        cells = len(ranked) ** 2
+        raise InvalidInput(
+            f"A table of {len(ranked)} items would have {cells:,} cells.",
+            f"Ask for at most {_MAX_PAIRED} with `top`, or choose one context.",
+            field="top",
+        )
     found = study.win_chances(**arguments)
     place = {arm: k for k, arm in enumerate(found.arms)}
-    ranked = [row.arm for row in study.leaderboard(**arguments).standings][:top]
     order = np.array([place[arm] for arm in ranked], np.int64)
     both = np.ix_(order, order)
     return {

@@ -95,7 +95,7 @@ def measured(names: Sequence[str], n_votes: int, pairs: Sequence[ShownPair], of_
         size = float(np.sqrt(np.mean(column**2))) if n_votes else 0.0
         if size:
             columns[name] = column / size
-    return Covariates(tuple(columns), np.array([*columns.values()], np.float64).reshape(-1, n_votes).T)
+    return Covariates(tuple(columns), np.array([*columns.values()], np.float64).reshape(len(columns), n_votes).T)
 
 
 def effects_of(posterior: Posterior, names: Sequence[str], level: float) -> tuple[CovariateEffect, ...]:
