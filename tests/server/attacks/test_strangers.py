@@ -31,7 +31,9 @@ def test_slow_downloads_take_no_memory(attacked: Attacked) -> None:
         source = arms[0]["content"][0]["src"]
         checked(admin.post(f"{attacked.study}/arms/retire", json={"ids": [arms[0]["id"]]}))
     head = f"GET {source} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {attacked.rater}\r\n\r\n"
-    whole = httpx.get(attacked.server.address + source, headers={"Authorization": f"Bearer {attacked.rater}"}, timeout=60)
+    whole = httpx.get(
+        attacked.server.address + source, headers={"Authorization": f"Bearer {attacked.rater}"}, timeout=60
+    )
     assert len(whole.content) == size
     before = resident_bytes(attacked.server.process.pid)
     slow = [attacked.connect() for _ in range(clients)]
@@ -46,7 +48,9 @@ def test_slow_downloads_take_no_memory(attacked: Attacked) -> None:
             connection.close()
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:1", "null", "http://127.0.0.1.evil.example"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "http://127.0.0.1:1", "null", "http://127.0.0.1.evil.example"]
+)
 def test_other_sites_cannot_sign_anybody_in(server: Running, admin: httpx.Client, study: str, origin: str) -> None:
     """Neither as the attacker, whose study the visitor would then fill, nor as a new rater."""
     checked(admin.patch(study, json={"settings": {"open_registration": True}}))
@@ -60,7 +64,9 @@ def test_other_sites_cannot_sign_anybody_in(server: Running, admin: httpx.Client
         checked(browser.post("/session", json={"token": server.token}, headers={"Origin": server.address}))
 
 
-@pytest.mark.parametrize("host", ["evil@127.0.0.1", "evil.example/@127.0.0.1", "127.0.0.1:80@x", "127.0.0.1#", "[", "a b", ""])
+@pytest.mark.parametrize(
+    "host", ["evil@127.0.0.1", "evil.example/@127.0.0.1", "127.0.0.1:80@x", "127.0.0.1#", "[", "a b", ""]
+)
 def test_the_host_header_is_a_name_and_nothing_else(attacked: Attacked, host: str) -> None:
     """Links for raters begin with it where the server has no public address."""
     answer = httpx.get(f"{attacked.server.address}/api/v1/health", headers={"Host": host})
@@ -102,7 +108,9 @@ def test_the_fastest_answers_do_not_tell_what_exists(server: Running, admin: htt
     with server.stranger() as stranger:
         one, other = stranger.get(study), stranger.get("/studies/123456789")
         assert (one.status_code, one.json()) == (other.status_code, other.json())
-        tokens = [stranger.get(study, headers={"Authorization": f"Bearer {word}"}) for word in ("x", "duelist_" + "x" * 43)]
+        tokens = [
+            stranger.get(study, headers={"Authorization": f"Bearer {word}"}) for word in ("x", "duelist_" + "x" * 43)
+        ]
         assert tokens[0].json() == tokens[1].json()
     with server.client(token_of(admin, study, "rater", rater="eve")) as eve:
         answers = [eve.get(f"/studies/{number}/me") for number in (1, 123456789)]

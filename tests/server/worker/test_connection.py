@@ -164,7 +164,9 @@ def test_requests_about_one_study_leave_room_for_others(tmp_path: Path, monkeypa
     asyncio.run(asyncio.wait_for(run(), 60))
 
 
-def test_a_request_that_waited_for_others_does_not_end_the_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_that_waited_for_others_does_not_end_the_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its time limit ended imports of other studies."""
 
     async def run() -> None:

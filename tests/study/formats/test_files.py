@@ -237,7 +237,7 @@ def test_files_that_unpack_to_very_much_more_are_errors(tmp_path, name):
     path = tmp_path / name
     start = b"[" if name == "v.json.gz" else b""
     path.write_bytes(gzip.compress(start + b'{"a": "' + b"x" * (row.MAX_LINE + 10_000_000), compresslevel=9))
-    with pytest.raises(InvalidInput, match="unpacks to more than|line or record of more than|field limit"):
+    with pytest.raises(InvalidInput, match=r"unpacks to more than|line or record of more than|field limit"):
         list(read(path, "csv" if name == "v.csv.gz" else "jsonl"))
 
 

@@ -53,7 +53,7 @@ class FileCache:
 
 
 def _store(body: bytes) -> IO[bytes]:
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115  (closed with its last reader)
     file.write(body)
     file.flush()
     return file

@@ -163,7 +163,10 @@ async def uploaded_form(request: Request) -> AsyncIterator[UploadedForm]:
     kind, options = parse_options_header(request.headers.get("content-type"))
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         raise RequestError(
-            415, "unsupported_type", f"The content type is {kind.decode(errors='replace')[:100]!r}.", "Send multipart/form-data."
+            415,
+            "unsupported_type",
+            f"The content type is {kind.decode(errors='replace')[:100]!r}.",
+            "Send multipart/form-data.",
         )
     async with temporary_folder() as folder:
         try:

@@ -83,7 +83,9 @@ def _limit_registrations(request: Request, server: ServerDep) -> None:
     enforce_rate_limit(server.registration_limiter, client_address(request))
 
 
-@router.post("/studies/{study}/register", responses=IN_STUDY, dependencies=[_SAME_ORIGIN, Depends(_limit_registrations)])
+@router.post(
+    "/studies/{study}/register", responses=IN_STUDY, dependencies=[_SAME_ORIGIN, Depends(_limit_registrations)]
+)
 async def register(
     study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, server: ServerDep
 ) -> schemas.SessionResponse:

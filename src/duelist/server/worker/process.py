@@ -52,7 +52,9 @@ class RequestHandler:
         except DuelistError as error:
             return {"error": error.to_dict()}, b""
         except MemoryError:
-            error = InvalidInput("This needs more memory than the server has.", "Ask for less at a time.", code="too_large")
+            error = InvalidInput(
+                "This needs more memory than the server has.", "Ask for less at a time.", code="too_large"
+            )
             return {"error": error.to_dict()}, b""
         except Exception as error:  # noqa: BLE001  (the error is sent to the client)
             return {"unexpected_error": f"{type(error).__name__}: {error}"}, b""
