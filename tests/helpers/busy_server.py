@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx
 import numpy as np
 
+from duelist.server.hidden_names import HiddenNumbers
 from duelist.study import Study, create_study, delete_study
 from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers.busy_owners import Owner
@@ -121,7 +122,8 @@ def check(study: Study, raters: Raters) -> int:
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
     given = [(vote.duel_id, vote.rater) for vote in votes if vote.revises is None]
     assert len(set(given)) == len(given), "a vote was counted twice"
-    there = {(vote.sequence, vote.duel_id, str(vote.outcome), vote.rater) for vote in votes}
+    numbers = HiddenNumbers(study._storage.secret())
+    there = {(vote.sequence, numbers.hide(study.id, vote.duel_id), str(vote.outcome), vote.rater) for vote in votes}
     lost = [vote for vote in raters.acknowledged if vote not in there]
     assert not lost, f"{len(lost)} acknowledged votes are lost: {lost[:3]}"
     assert not raters.failures, raters.failures[:3]

@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 
 from duelist.server.content import ContentRenderer
 from duelist.server.events import StudyEvents
-from duelist.server.hidden_names import HiddenNames
+from duelist.server.hidden_names import HiddenNames, HiddenNumbers
 from duelist.server.http.file_streams import FileCache
 from duelist.server.http.rate_limits import RateLimiter
 from duelist.server.monitoring.metrics import Metrics
@@ -138,6 +138,11 @@ class ServerContext:
     def hidden_names(self) -> HiddenNames:
         """Hides names of files from raters."""
         return HiddenNames(self.secret)
+
+    @cached_property
+    def hidden_numbers(self) -> HiddenNumbers:
+        """Hides numbers of pairs from raters."""
+        return HiddenNumbers(self.secret)
 
     def renderer(self, study: Study, for_rater: bool = False) -> ContentRenderer:
         """Makes blocks of the payloads of a study."""

@@ -15,6 +15,8 @@ from typing import Final
 
 _PREFIX: Final = "~"
 _TAG_BYTES: Final = 16
+_HALF_BITS: Final = 26
+_ROUNDS: Final = 6
 
 
 class HiddenNames:
@@ -54,3 +56,36 @@ class HiddenNames:
 
     def _mac(self, text: bytes) -> bytes:
         return hmac.new(self._secret, text, hashlib.sha256).digest()
+
+
+class HiddenNumbers:
+    """Hides and reveals numbers of pairs with a secret: a permutation of 1 to 2^52 per study (a Feistel network).
+
+    >>> numbers = HiddenNumbers(b"secret")
+    >>> hidden = numbers.hide(7, 12)
+    >>> (hidden != 12, numbers.reveal(7, hidden), numbers.reveal(8, hidden) != 12, numbers.reveal(7, 2**53))
+    (True, 12, True, 0)
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+
+    def hide(self, study: int, number: int) -> int:
+        """Return the number by which raters know a pair."""
+        left, right = divmod(number - 1, 1 << _HALF_BITS)
+        for k in range(_ROUNDS):
+            left, right = right, left ^ self._mix(study, k, right)
+        return (left << _HALF_BITS) + right + 1
+
+    def reveal(self, study: int, hidden: int) -> int:
+        """Return the number of a pair, or 0, which no pair has, if no number is hidden like this."""
+        if not 1 <= hidden <= 1 << 2 * _HALF_BITS:
+            return 0
+        left, right = divmod(hidden - 1, 1 << _HALF_BITS)
+        for k in reversed(range(_ROUNDS)):
+            left, right = right ^ self._mix(study, k, left), left
+        return (left << _HALF_BITS) + right + 1
+
+    def _mix(self, study: int, k: int, half: int) -> int:
+        digest = hmac.new(self._secret, f"pair {study} {k} {half}".encode(), hashlib.sha256).digest()
+        return int.from_bytes(digest[:4]) >> 32 - _HALF_BITS

@@ -115,15 +115,44 @@ def test_raters_cannot_compute_which_pairs_are_gold(eve: tuple[httpx.Client, str
     client, study = eve
     checked(admin.patch(study, json={"settings": {"max_votes_per_rater": None}}))
     votes, coins = 0, {}
-    for _ in range(60):
+    for number in range(1, 61):
         duel = checked(client.post(f"{study}/ask", json={}))["id"]
-        entropy = 0, 0x676F6C64, duel - 1, votes, zlib.crc32(b"eve")
-        coins[duel] = np.random.default_rng(entropy).random()
+        entropy = 0, 0x676F6C64, number - 1, votes, zlib.crc32(b"eve")
+        coins[number] = np.random.default_rng(entropy).random()
         vote = checked(client.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
         votes = vote["votes"][0]["sequence"]
-    gold = [vote["duel_id"] for vote in checked(admin.get(f"{study}/log"))["votes"] if vote["kind"] == "gold"]
+    log = checked(admin.get(f"{study}/log"))["votes"]
+    gold = [vote["duel_id"] for vote in log if vote["kind"] == "gold"]
+    assert {vote["duel_id"] for vote in log} == set(coins)
     assert len(gold) >= 8
     assert any(coins[duel] > 0.4 for duel in gold), "all coins are those that the rater has computed"
+
+
+def test_numbers_of_pairs_tell_raters_nothing(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
+    """With two raters per pair, a number smaller than the one before said that a pair is no gold pair."""
+    study = make(8, raters_per_duel=2)
+    clients = [server.client(token_of(admin, study, "rater", rater=name)) for name in ("ana", "ben")]
+    numbers: list[list[int]] = [[], []]
+    for _ in range(20):
+        for client, own in zip(clients, numbers, strict=True):
+            duel = checked(client.post(f"{study}/ask", json={}))
+            own.append(duel["id"])
+            assert checked(client.post(f"{study}/ask", json={}))["id"] == duel["id"]
+            other = checked(client.post(f"{study}/ask", json={"in_progress": [duel["id"]]}))["id"]
+            assert other != duel["id"]
+            checked(client.post(f"{study}/release", json={"duel": other}), 204)
+            vote = checked(client.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "first"}))["votes"][0]
+            assert vote["duel_id"] == duel["id"]
+            assert checked(client.get(f"{study}/me"))["recent"][0]["duel_id"] == duel["id"]
+            undone = checked(client.post(f"{study}/undo", json={"duel": duel["id"]}))["votes"][0]
+            assert undone["duel_id"] == duel["id"]
+            checked(client.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "first"}))
+    for client in clients:
+        client.close()
+    stored = {vote["duel_id"] for vote in checked(admin.get(f"{study}/log"))["votes"]}
+    assert max(stored) < 100 < min(number for own in numbers for number in own)
+    assert set(numbers[0]) & set(numbers[1]), "they share pairs"
+    assert all(own != sorted(own) for own in numbers)
 
 
 def test_errors_tell_raters_neither_numbers_nor_names(eve: tuple[httpx.Client, str], admin: httpx.Client) -> None:

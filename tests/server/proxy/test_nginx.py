@@ -17,6 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from duelist.server.hidden_names import HiddenNumbers
 from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers import postgres
 from tests.helpers.busy_server import free_port, make, rater_tokens
@@ -168,7 +169,7 @@ def test_killing_a_process_loses_no_vote(site: Site, study):
     names = [f"rater {k}" for k in range(6)]
     tokens = rater_tokens(study, names)
     before = len(study.votes())
-    told: list[tuple[str, str, str]] = []
+    told: list[tuple[int, str, str]] = []
     refused: list[str] = []
     over = threading.Event()
 
@@ -181,7 +182,7 @@ def test_killing_a_process_loses_no_vote(site: Site, study):
                     continue
                 vote = {"duel": duel.json()["id"], "outcome": "second"}
                 answer = client.post(f"/api/v1/studies/{study.id}/votes", json=vote)
-                (told if answer.is_success else refused).append((str(vote["duel"]), name, answer.text[:200]))
+                (told if answer.is_success else refused).append((vote["duel"], name, answer.text[:200]))
 
     threads = [threading.Thread(target=rate, args=each) for each in tokens.items()]
     for thread in threads:
@@ -194,4 +195,6 @@ def test_killing_a_process_loses_no_vote(site: Site, study):
         thread.join()
     assert refused == []
     log = study.votes()[before:]
-    assert sorted((str(vote.duel_id), vote.rater) for vote in log) == sorted((duel, name) for duel, name, _ in told)
+    numbers = HiddenNumbers(study._storage.secret())
+    shown = [(numbers.hide(study.id, vote.duel_id), vote.rater) for vote in log]
+    assert sorted(shown) == sorted((duel, name) for duel, name, _ in told)

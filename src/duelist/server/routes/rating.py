@@ -57,7 +57,10 @@ async def me(
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
         blocked=record.blocked,
-        recent=[schemas.RecentVoteSchema(duel_id=duel, outcome=outcome.value) for duel, outcome in own.recent],
+        recent=[
+            schemas.RecentVoteSchema(duel_id=_shown_number(server, caller, study, duel), outcome=outcome.value)
+            for duel, outcome in own.recent
+        ],
     )
 
 
@@ -75,7 +78,8 @@ async def ask(
     started_at = time.monotonic()
     async with server.study(study) as opened:
         secret = b"" if caller.is_privileged else server.secret
-        duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, body.in_progress, secret)
+        working_on = [_given_number(server, caller, study, duel) for duel in body.in_progress]
+        duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, working_on, secret)
         response = schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
     if not caller.is_privileged:
         await asyncio.sleep((started_at - time.monotonic()) % _ASK_SECONDS)
@@ -104,14 +108,15 @@ async def vote(
             "Send one of the two.",
             "outcome",
         )
+    duel = _given_number(server, caller, study, body.duel)
     async with server.study(study) as opened:
         if not caller.is_privileged:
             _check_offered(opened.study, body)
         if body.outcomes is not None:
-            votes = await opened.write(Study.tell_all, body.duel, body.outcomes, rater, **details)
+            votes = await opened.write(Study.tell_all, duel, body.outcomes, rater, **details)
         else:
-            votes = [await opened.tell(body.duel, body.outcome or "", rater, criterion=body.criterion, **details)]
-    return _votes(votes, caller)
+            votes = [await opened.tell(duel, body.outcome or "", rater, criterion=body.criterion, **details)]
+    return _votes(votes, server, study, caller)
 
 
 def _reject_privileged(body: schemas.RequestBody, *fields: str) -> None:
@@ -138,15 +143,17 @@ async def undo(
     study: schemas.StudyId, body: schemas.UndoRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
     """Undo a vote."""
+    duel = _given_number(server, caller, study, body.duel)
     async with server.study(study) as opened:
-        return _votes([await opened.undo(body.duel, caller.rater(body.rater), body.criterion)], caller)
+        undone = await opened.undo(duel, caller.rater(body.rater), body.criterion)
+    return _votes([undone], server, study, caller)
 
 
 @router.post("/release", status_code=204)
 async def release(study: schemas.StudyId, body: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
     """Return a duel without a vote."""
     async with server.study(study) as opened:
-        await opened.write(Study.release, body.duel, caller.rater(body.rater))
+        await opened.write(Study.release, _given_number(server, caller, study, body.duel), caller.rater(body.rater))
 
 
 @router.get(
@@ -186,7 +193,7 @@ async def media(
 def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
     show = server.renderer(study, for_rater=not caller.is_privileged)
     body: dict[str, Any] = {
-        "id": duel.id,
+        "id": _shown_number(server, caller, study.id, duel.id),
         "context": duel.context if caller.is_privileged else None,
         "prompt": None if duel.prompt is None else show.render(duel.prompt),
         "rater": duel.rater,
@@ -201,7 +208,18 @@ def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: 
     return dict(replace_surrogates(body))
 
 
-def _votes(votes: list[Vote], caller: Caller) -> dict[str, Any]:
+def _votes(votes: list[Vote], server: ServerContext, study: int, caller: Caller) -> dict[str, Any]:
     if caller.is_privileged:
         return {"votes": votes}
-    return {"votes": [{name: getattr(vote, name) for name in schemas.RATER_VOTE_FIELDS} for vote in votes]}
+    rows = [{name: getattr(vote, name) for name in schemas.RATER_VOTE_FIELDS} for vote in votes]
+    return {"votes": [{**row, "duel_id": _shown_number(server, caller, study, row["duel_id"])} for row in rows]}
+
+
+def _shown_number(server: ServerContext, caller: Caller, study: int, duel: int) -> int:
+    """Return the number by which the caller knows a duel."""
+    return duel if caller.is_privileged else server.hidden_numbers.hide(study, duel)
+
+
+def _given_number(server: ServerContext, caller: Caller, study: int, duel: int) -> int:
+    """Return the number of a duel that the caller knows by this one."""
+    return duel if caller.is_privileged else server.hidden_numbers.reveal(study, duel)
