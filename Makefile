@@ -12,7 +12,8 @@ SERVER_EXTRAS := client,server,text
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 # For tests outside the default run, whose folders the default options ignore.
 PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
-# Tests that measure something for docs/evidence/security.md keep it here.
+# Tests that measure something for docs/evidence/security.md keep it here. KEEP=1 adds to earlier measurements of `make fuzz`
+# and `make crash-server`, so that a long run can be done in pieces.
 EVIDENCE := out/evidence
 
 # What `make attack` runs; the folders hold more tests, which attack nothing.
@@ -161,8 +162,8 @@ sbom: $(VENV)/.supply-chain ## List the locked packages as CycloneDX in out/sbom
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
-crash-server: for-tests $(VENV)/.group-server postgres ## Kill a server under load 1,000 times on each database (1 hour). Options: KILLS=...
-	rm -f $(EVIDENCE)/crash-server.jsonl
+crash-server: for-tests $(VENV)/.group-server postgres ## Kill a server under load 1,000 times on each database (1 hour). Options: KILLS=..., KEEP=1
+	$(if $(KEEP),,rm -f $(EVIDENCE)/crash-server.jsonl)
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_SERVER_KILLS=$(or $(KILLS),1000) $(PYTEST_OUTSIDE) tests/server/test_kills.py -v -rP
 
 power-cut: for-tests ## Cut the power of a simulated disk 2,000 times under SQLite (10 minutes). Options: CUTS=...
@@ -173,8 +174,8 @@ failover: for-tests $(VENV)/.group-server postgres ## Crash PostgreSQL 50 times 
 	rm -f $(EVIDENCE)/failover.jsonl
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FAILOVERS=$(or $(RESTARTS),50) $(PYTEST_OUTSIDE) tests/server/test_failover.py -v -rP
 
-fuzz: for-tests $(VENV)/.group-server $(VENV)/.group-pages ## Read a million damaged snapshots, archives, tables, plans and texts (3 hours). Options: CASES=...
-	rm -f $(EVIDENCE)/fuzz.jsonl
+fuzz: for-tests $(VENV)/.group-server $(VENV)/.group-pages ## Read a million damaged snapshots, archives, tables, plans and texts (3 hours). Options: CASES=..., KEEP=1
+	$(if $(KEEP),,rm -f $(EVIDENCE)/fuzz.jsonl)
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST) -n 2 tests/fuzzing -v -rP
 	scripts/install-chromium
 	DUELIST_EVIDENCE=$(EVIDENCE) DUELIST_FUZZ_CASES=$(or $(CASES),1000000) $(PYTEST_OUTSIDE) tests/server/pages/test_markdown.py -k random

@@ -1,4 +1,7 @@
-"""Fuzz each target within a fixed budget; `make fuzz` plays a million cases."""
+"""Fuzz each target within a fixed budget; `make fuzz` plays a million cases.
+
+With `KEEP=1` a run goes on after the cases that are recorded already.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import pytest
 
 from tests.fuzzing.targets import TARGETS
 from tests.fuzzing.worker import MAX_BYTES, MAX_SECONDS
-from tests.helpers.evidence import record
+from tests.helpers.evidence import record, recorded
 
 ROOT: Final = Path(__file__).parents[2]
 CASES: Final = int(os.environ.get("DUELIST_FUZZ_CASES", "1000"))
@@ -84,12 +87,15 @@ def play(target: str, first: int, cases: int, folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("target", TARGETS)
 def test_nothing_crashes_hangs_or_fills_memory(target: str, tmp_path: Path) -> None:
     found = Summary(cases=int(CASES * SHARES[target]))
+    start = sum(line["cases"] for line in recorded("fuzz") if line["target"] == target)
     for first in range(0, found.cases, CASES_PER_PROCESS):
-        found.add(play(target, first, min(CASES_PER_PROCESS, found.cases - first), tmp_path))
-        assert not found.failures, "\n\n".join(found.failures)
-        assert found.memory < MAX_BYTES
-        measured = {name: value for name, value in vars(found).items() if name != "failures"}
-        record("fuzz", target=target, **{**measured, "cases": found.accepted + found.rejected})
+        piece = Summary(cases=min(CASES_PER_PROCESS, found.cases - first))
+        piece.add(play(target, start + first, piece.cases, tmp_path))
+        assert not piece.failures, "\n\n".join(piece.failures)
+        assert piece.memory < MAX_BYTES
+        measured = {name: value for name, value in vars(piece).items() if name != "failures"}
+        record("fuzz", target=target, first=start + first, **measured)
+        found.accepted, found.rejected = found.accepted + piece.accepted, found.rejected + piece.rejected
     assert found.accepted + found.rejected == found.cases
     assert found.accepted > found.cases // 50, "nearly everything was rejected: nothing was tested"
     print(found)  # noqa: T201

@@ -33,6 +33,12 @@ def commit() -> str:
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
+def recorded(command: str) -> list[dict[str, Any]]:
+    """Return the measurements that this run adds to."""
+    folder = os.environ.get(FOLDER)
+    return read(Path(folder), command) if folder else []
+
+
 def read(folder: Path, command: str) -> list[dict[str, Any]]:
     """Return the measurements of a command in the order in which they were made."""
     path = folder / f"{command}.jsonl"

@@ -5,6 +5,7 @@ python -m tests.helpers.evidence_page FOLDER PAGE
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -80,15 +81,15 @@ def api(lines: Lines) -> str:
 
 
 def fuzzing(lines: Lines) -> str:
-    last = {line["target"]: line for line in lines}.values()
-    rows = [
-        [line["target"], f"{line['cases']:,}", f"{line['accepted']:,}", f"{line['rejected']:,}", f"{line['slowest']:.2f} s",
-         "not measured" if line["memory"] is None else f"{line['memory'] / 1e6:.0f} MB"]
-        for line in last
-    ]  # fmt: skip
+    rows = []
+    for target in dict.fromkeys(line["target"] for line in lines):
+        own = [line for line in lines if line["target"] == target]
+        memory = "not measured" if own[0]["memory"] is None else f"{most(own, 'memory') / 1e6:.0f} MB"
+        counts = (total(own, name) for name in ("cases", "accepted", "rejected"))
+        rows.append([target, *counts, f"{most(own, 'slowest'):.2f} s", memory])
     columns = ["target", "cases", "accepted", "rejected", "slowest case", "growth of memory"]
     return (
-        f"{sum(line['cases'] for line in last):,} damaged inputs, each accepted or rejected with an error message: no crash, no case over "
+        f"{total(lines, 'cases')} damaged inputs, each accepted or rejected with an error message: no crash, no case over "
         f"5 s of processor time or 500 MB.\n\n{table(columns, rows)}"
     )
 
@@ -115,17 +116,21 @@ SECTIONS: Final[dict[str, tuple[str, Callable[[Lines], str]]]] = {
 }
 
 
-def page(folder: Path) -> str:
-    """Return the page; a section without measurements says so."""
+def page(folder: Path, before: str) -> str:
+    """Return the page. A section without new measurements stays as it was recorded on the page before."""
     parts = [HEAD]
     for command, (title, section) in SECTIONS.items():
         lines = read(folder, command)
-        text = section(lines) if lines else "Not measured."
-        commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
-        source = f"`make {command}`" + (f", commit {commits}, {lines[-1]['at'][:10]}" if lines else "")
-        parts.append(f"## {title}\n\n{text}\n\nSource: {source}.\n")
+        new = f"## {title}\n\nNot measured.\n"
+        if lines:
+            commits = ", ".join(dict.fromkeys(line["commit"] for line in lines))
+            source = f"Source: `make {command}`, commit {commits}, {lines[-1]['at'][:10]}."
+            new = f"## {title}\n\n{section(lines)}\n\n{source}\n"
+        kept = re.search(rf"^## {title}\n.*?(?=\n## |\Z)", before, re.MULTILINE | re.DOTALL)
+        parts.append(kept.group() if kept and not lines else new)
     return "\n".join(parts)
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_text(page(Path(sys.argv[1])))
+    target = Path(sys.argv[2])
+    target.write_text(page(Path(sys.argv[1]), target.read_text()))

@@ -112,6 +112,7 @@ def test_the_systemd_unit_runs_an_existing_command() -> None:
     assert service["WorkingDirectory"] == f"/var/lib/{service['StateDirectory']}", "the only writable folder"
     assert service["UMask"] == "0077", "other users must not read votes"
     assert {"LimitNOFILE", "MemoryMax", "TasksMax", "SystemCallFilter", "NoNewPrivileges"} <= set(service)
+    assert service["OOMPolicy"] == "continue", "a worker without memory must not stop the server"
     assert int(service["LimitNOFILE"]) > 2 * MAX_CONNECTIONS
     upstream = re.findall(r"server 127\.0\.0\.1:(\d+);", NGINX)
     (second,) = re.findall(r"a copy with `--port (\d+)`", PAGE)

@@ -12,14 +12,16 @@ def test_a_study_with_many_requests_leaves_threads_to_others() -> None:
     begun: list[str] = []
     done = threading.Semaphore(0)
 
-    def hold(name: str) -> None:
-        begun.append(name)
+    two_run = threading.Semaphore(0)
+
+    def hold() -> None:
+        begun.append("one")
+        two_run.release()
         assert go_on.wait(60)
         done.release()
 
-    two_run = threading.Semaphore(0)
     for _ in range(20):
-        threads.submit(1, lambda: (two_run.release(), hold("one")))
+        threads.submit(1, hold)
     for _ in range(2):
         assert two_run.acquire(timeout=60)
     other = threading.Event()
