@@ -61,7 +61,7 @@ def kinds_asked(secret: bytes) -> list[tuple[str, str]]:
     for _ in range(30):
         duel = study.ask("eve", secret=secret)
         study.tell(duel, "first", "eve")
-        asked.append((duel.kind, duel.chosen_by))
+        asked.append((str(duel.kind), str(duel.chosen_by)))
     return asked
 
 

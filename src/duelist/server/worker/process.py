@@ -16,6 +16,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -33,6 +34,9 @@ THREADS: Final = 8
 _MAX_CACHED: Final = 256
 _MAX_CACHED_BYTES: Final = 64 * 2**20
 _NICENESS: Final = 10
+_OUT_OF_MEMORY: Final = InvalidInput(
+    "This needs more memory than the server has.", "Ask for less at a time.", code="too_large"
+)
 
 
 class RequestHandler:
@@ -52,10 +56,7 @@ class RequestHandler:
         except DuelistError as error:
             return {"error": error.to_dict()}, b""
         except MemoryError:
-            error = InvalidInput(
-                "This needs more memory than the server has.", "Ask for less at a time.", code="too_large"
-            )
-            return {"error": error.to_dict()}, b""
+            return {"error": _OUT_OF_MEMORY.to_dict()}, b""
         except Exception as error:  # noqa: BLE001  (the error is sent to the client)
             return {"unexpected_error": f"{type(error).__name__}: {error}"}, b""
         return {"revision": revision}, body
@@ -148,7 +149,7 @@ def serve(requests: IO[bytes], responses: IO[bytes]) -> None:
         if request["task"] == "heartbeat":
             send(messages.encode({"id": request["id"]}))
         else:
-            threads.submit(request["study"], lambda request=request: respond(request))
+            threads.submit(request["study"], partial(respond, request))
 
 
 def _message(number: int, head: dict[str, Any], body: bytes) -> bytes:
