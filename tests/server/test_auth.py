@@ -116,7 +116,9 @@ def allowed(keys: Keys, operation: tuple[str, str]) -> set[str]:
 def send(client: httpx.Client, operation: tuple[str, str], study: str, headers: dict[str, str]) -> httpx.Response:
     """Send an incomplete request, which changes nothing when it is allowed."""
     method, path = operation
-    filled = path.format(study=study.rsplit("/", 1)[1], key="none.png", duel=10**9, form="none", language="en", token="none")
+    filled = path.format(
+        study=study.rsplit("/", 1)[1], key="none.png", duel=10**9, form="none", language="en", token="none"
+    )
     query = {"confirm": "no"} if operation == ("DELETE", "/api/v1/studies/{study}") else {}
     with client.stream(method, filled, headers=headers, params=query, content=b"") as answer:
         if answer.headers.get("content-type", "").startswith("application/json"):

@@ -113,6 +113,14 @@ def test_covariates_of_a_study_without_votes_are_no_error_of_the_server(
     assert admin.get(f"{study}/leaderboard", params={"covariates": name}).status_code in (200, 422)
 
 
+@pytest.mark.parametrize(
+    "number", ["0" * 19 + "1" + "9" * 20, "0" * 19 + "1" + "9" * 5000, "9" * 5000, "-1", "\u0661", "1e3"]
+)
+def test_pages_of_impossible_studies_are_no_error_of_the_server(server: Running, number: str) -> None:
+    """Strangers get the page before they sign in; it reads the language of the study."""
+    assert httpx.get(f"{server.address}/rate/{number}").status_code == 200
+
+
 def test_a_tiny_ridge_is_an_error_of_the_client(admin: httpx.Client, study: str) -> None:
     for ridge in ("1e-300", "0", "-1", "nan", "1e7"):
         assert refused(admin.get(f"{study}/leaderboard?ridge={ridge}"), 422, "invalid_input")["field"] == "ridge"

@@ -31,7 +31,7 @@ _OWNER_PAGES: Final = {
 }
 _HEADERS: Final = {"Cache-Control": "no-cache", "Vary": "Accept-Language"}
 _PLACEHOLDER: Final = re.compile(r"\{\{([a-z_.]+)\}\}")
-_ALL_SENTENCES: Final = "{{sentences}}"
+_ALL_SENTENCES: Final = "sentences"
 
 
 def add_pages(app: FastAPI) -> None:
@@ -68,10 +68,11 @@ async def _rater_page(study: str, request: Request) -> Response:
 
 def _settings_of(server: ServerContext, study: str) -> StudySettings | None:
     """Return the settings of a study; None if there is none, or the storage does not respond."""
-    if not study.isascii() or not study.isdigit() or not 0 < int(study[:20]) <= MAX_ID:
+    number = int(study) if len(study) < 20 and study.isascii() and study.isdigit() else 0
+    if not 0 < number <= MAX_ID:
         return None
     try:
-        with server.storage.reading(int(study)) as transaction:
+        with server.storage.reading(number) as transaction:
             return transaction.study().settings
     except DuelistError:
         return None
@@ -79,11 +80,13 @@ def _settings_of(server: ServerContext, study: str) -> StudySettings | None:
 
 def fill_page(name: str, sentences: dict[str, Sentence]) -> str:
     """Return a page with sentences in place of `{{key}}`, as text, and in place of `{{sentences}}` all of them as JSON."""
-    page = _PLACEHOLDER.sub(
-        lambda match: match[0] if match[0] == _ALL_SENTENCES else html.escape(str(sentences[match[1]])), _template(name)
-    )
-    # In a script element of data only "<" could begin markup.
-    return page.replace(_ALL_SENTENCES, json.dumps(sentences, ensure_ascii=False).replace("<", "\\u003c"))
+
+    def fill(match: re.Match[str]) -> str:
+        if match[1] == _ALL_SENTENCES:  # in a script element of data only "<" could begin markup
+            return json.dumps(sentences, ensure_ascii=False).replace("<", "\\u003c")
+        return html.escape(str(sentences[match[1]]))
+
+    return _PLACEHOLDER.sub(fill, _template(name))
 
 
 @cache
