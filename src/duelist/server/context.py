@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cached_property
@@ -23,6 +24,11 @@ from duelist.server.worker.client import WorkerClient
 from duelist.study import AsyncStudy, Storage, Study, load_study_by_id, open_storage
 from duelist.study.administration.tokens import Scope, Token, find_token_by_hash, token_hash
 
+LIVE_RATE: Final = 0.1
+"""Prompts per second and rater, after a burst of `LIVE_BURST`."""
+LIVE_BURST: Final = 10.0
+LIVE_PAIRS: Final = 16
+"""Pairs of live answers that are waited for at once; others queue."""
 MAX_IDLE_STUDIES: Final = 64
 """Idle studies that stay open; the least recently used is closed first. Studies in use do not count."""
 TOKEN_CACHE_SECONDS: Final = 2.0
@@ -63,6 +69,8 @@ class ServerContext:
         self.address_limiter = RateLimiter(options.rate_limit, _BURST * options.rate_limit)
         self.sign_in_limiter = RateLimiter(1 / 6, 10.0)
         self.registration_limiter = RateLimiter(1.0, 60.0)
+        self.live_limiter = RateLimiter(LIVE_RATE, LIVE_BURST)
+        self.live_threads = ThreadPoolExecutor(LIVE_PAIRS, thread_name_prefix="duelist-live")
         self._open_studies: OrderedDict[int, _StudyHandle] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self.open_streams = Counter[str]()
@@ -191,6 +199,7 @@ class ServerContext:
     async def close(self) -> None:
         """Stop the worker and close all studies and the storage."""
         self.stopping.set()
+        self.live_threads.shutdown(wait=False, cancel_futures=True)
         await self.worker.close()
         for study_id in list(self._open_studies):
             self._close(self._open_studies.pop(study_id))

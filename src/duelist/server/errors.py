@@ -26,6 +26,8 @@ _STATUS: Final[dict[type[errors.DuelistError], int]] = {
     errors.RaterBlocked: 409,
     errors.InvalidArchive: 422,
     errors.MissingExtra: 501,
+    errors.NotAllowed: 403,
+    errors.SystemFailed: 502,
 }
 _STORAGE_MESSAGES: Final = {
     "storage_locked": "The database is busy.",
@@ -131,6 +133,7 @@ _FOR_RATERS: Final = {
     "vote_conflict.changes": _Sentences("You have changed this vote too often.", "It stays as it is."),
     "vote_conflict.rater_blocked": _BLOCKED,
     "vote_conflict.study_not_open": _CLOSED,
+    "system_failed": _Sentences("A system did not answer.", "Try again."),
     "unknown_duel": _NOT_YOURS,
     "unknown_arm": _Sentences("There is no such file.", "Reload the page."),
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from duelist.core.errors import InvalidInput
-from duelist.study import Storage
+from duelist.study import HttpSystem, Storage
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 _HOST = re.compile(r"[A-Za-z0-9._\-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
@@ -33,6 +37,8 @@ class ServerOptions:
     """Maximum size of an uploaded file."""
     temporary_token: str | None = None
     """The secret of an admin token that is valid while the server runs and is never stored."""
+    live: Mapping[str, Mapping[str, HttpSystem]] = field(default_factory=dict)
+    """Systems that answer raters' own prompts, by name of the study and of the system; see `read_live_systems`."""
 
     def __post_init__(self) -> None:
         if self.public_url is not None:
@@ -76,3 +82,40 @@ class ServerOptions:
     def page_url(self, path: str, base: str) -> str:
         """Return the public URL of a page; `base` is the server's own address."""
         return (self.public_url or base).rstrip("/") + path
+
+
+def read_live_systems(path: Path) -> dict[str, dict[str, HttpSystem]]:
+    """Return the systems of a JSON file: `{"STUDY": {"SYSTEM": {"url": ..., "token_env": ..., "timeout": ...}}}`.
+
+    `token_env` names the environment variable with the token that the system is sent (`Authorization: Bearer`), so that the file
+    holds no secret.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(study): {str(name): _live_system(each) for name, each in systems.items()}
+            for study, systems in found.items()
+        }
+    except (OSError, ValueError, AttributeError, TypeError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(
+            f"{path} does not describe live systems: {error}.",
+            'Write {"STUDY": {"SYSTEM": {"url": "https://..."}}}, with at least two systems.',
+            field="live",
+        ) from error
+
+
+def _live_system(described: Mapping[str, Any]) -> HttpSystem:
+    unknown = set(described) - {"url", "token_env", "timeout"}
+    if unknown or "url" not in described:
+        raise InvalidInput(
+            f"A live system has {', '.join(sorted(described)) or 'nothing'}.",
+            "Give its url, and if needed token_env and timeout.",
+            field="live",
+        )
+    variable = described.get("token_env")
+    if variable is not None and not os.environ.get(variable):
+        raise InvalidInput(f"The environment variable {variable} is not set.", "Set it to the token of the system.")
+    headers = {} if variable is None else {"Authorization": f"Bearer {os.environ[variable]}"}
+    return HttpSystem(described["url"], headers, float(described.get("timeout", 60.0)))

@@ -62,9 +62,9 @@ class Server:
         return address if address.startswith("http") else self.url + address
 
 
-def start_server(folder: Path) -> Server:
+def start_server(folder: Path, *options: str) -> Server:
     """Start a server and wait until it responds. It chooses its port, so that two servers never collide."""
-    command = [sys.executable, "-m", "duelist.cli", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "duelist.cli", "serve", "--port", "0", *options]
     storage = f"sqlite:///{folder / 'studies.db'}"
     environment = {**os.environ, "DUELIST_ADMIN_TOKEN": TOKEN, "DUELIST_STORAGE": storage, "PYTHONUNBUFFERED": "1"}
     log = folder / "server.log"

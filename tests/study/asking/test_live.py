@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from duelist.core.errors import InvalidInput, StudyNotOpen, SystemFailed
+from duelist.core.errors import InvalidInput, NotAllowed, StudyNotOpen, SystemFailed
 from duelist.study import HttpSystem, ask_live, create_study
-from duelist.study.asking.live import MAX_ANSWER_BYTES
+from duelist.study.asking.live import MAX_ANSWER_BYTES, revealed_systems
 from tests.helpers.systems import system_study
 
 SYSTEMS = {name: (lambda prompt, name=name: f"{name} says: {prompt}") for name in ("ada", "bob", "cyd")}
@@ -89,10 +89,29 @@ def test_what_cannot_be_asked_is_an_error() -> None:
 def test_a_slow_system_is_an_error_and_leaves_nothing() -> None:
     study, free = create_study("arena", "memory", goal="rank"), threading.Event()
     systems = {"ada": lambda prompt: free.wait(60), "bob": SYSTEMS["bob"]}
-    with pytest.raises(SystemFailed, match=r"within 0\.05 seconds"):
+    with pytest.raises(SystemFailed, match="System 'ada' did not answer in time"):
         ask_live(study, "Why?", "ana", systems, timeout=0.05)
     free.set()
     assert not study.arms()
+
+
+def test_a_system_that_fails_is_named() -> None:
+    study = create_study("arena", "memory", goal="rank")
+    for broken, words in ((lambda prompt: 1 / 0, "ZeroDivisionError"), (lambda prompt: None, "returned None")):
+        with pytest.raises(SystemFailed, match=f"System 'ada'.* {words}"):
+            ask_live(study, "Why?", "ana", {"ada": broken, "bob": SYSTEMS["bob"]})
+    assert not study.arms()
+
+
+def test_systems_are_revealed_after_the_vote() -> None:
+    study = create_study("arena", "memory", goal="rank")
+    duel = ask_live(study, "Why?", "ana", SYSTEMS)
+    with pytest.raises(NotAllowed, match="after the vote"):
+        revealed_systems(study, duel.id, "ana")
+    study.tell(duel, "first", "ana")
+    assert revealed_systems(study, duel.id, "ana") == (duel.first.system, duel.second.system)
+    with pytest.raises(NotAllowed):
+        revealed_systems(study, duel.id, "ben")
 
 
 # -- over HTTP ---------------------------------------------------------------------------

@@ -43,6 +43,12 @@ def serve(
     ] = None,
     rate_limit: Annotated[float, typer.Option(help="Requests per second per token.")] = 50.0,
     largest_upload: Annotated[int, typer.Option(help="Largest upload, in bytes.")] = 256 * 2**20,
+    live: Annotated[
+        Path | None,
+        typer.Option(
+            help="JSON file of systems that answer raters' own prompts: see docs/guides/systems.md.", dir_okay=False
+        ),
+    ] = None,
     proxies: Annotated[str, typer.Option(help="Trusted proxies, comma-separated.")] = "127.0.0.1",
     log_level: Annotated[str, typer.Option(help="Log level: debug, info, warning or error.")] = "info",
     upgrade: Annotated[
@@ -64,7 +70,7 @@ def serve(
     with report_errors():
         from duelist.server import ServerOptions
         from duelist.server import serve as run
-        from duelist.server.options import LOOPBACK
+        from duelist.server.options import LOOPBACK, read_live_systems
         from duelist.study import upgrade_storage
 
         if token is not None and len(token) < _SHORTEST_TOKEN:
@@ -84,6 +90,7 @@ def serve(
             rate_limit=rate_limit,
             max_upload_bytes=largest_upload,
             temporary_token=token,
+            live={} if live is None else read_live_systems(live),
         )
         run(
             options,

@@ -17,7 +17,7 @@ from duelist.server.http.file_streams import file_response, open_file
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.study import Outcome, Study, StudyDuel, Vote
+from duelist.study import AsyncStudy, Outcome, Study, StudyDuel, Vote
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}", tags=["rating"], responses=IN_STUDY)
 _MEDIA_HEADERS = {
@@ -57,6 +57,7 @@ async def me(
         votes=own.votes,
         max_votes=settings.max_votes_per_rater,
         blocked=record.blocked,
+        live=name in server.options.live,
         recent=[
             schemas.RecentVoteSchema(duel_id=_shown_number(server, caller, study, duel), outcome=outcome.value)
             for duel, outcome in own.recent
@@ -78,9 +79,9 @@ async def ask(
     started_at = time.monotonic()
     async with server.study(study) as opened:
         secret = b"" if caller.is_privileged else server.secret
-        working_on = [_given_number(server, caller, study, duel) for duel in body.in_progress]
+        working_on = [given_number(server, caller, study, duel) for duel in body.in_progress]
         duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, working_on, secret)
-        response = schemas.DuelResponse.model_validate(_duel_to_json(duel, server, opened.study, caller))
+        response = duel_response(duel, server, opened.study, caller)
     if not caller.is_privileged:
         await asyncio.sleep((started_at - time.monotonic()) % _ASK_SECONDS)
     return response
@@ -108,10 +109,12 @@ async def vote(
             "Send one of the two.",
             "outcome",
         )
-    duel = _given_number(server, caller, study, body.duel)
+    duel = given_number(server, caller, study, body.duel)
     async with server.study(study) as opened:
         if not caller.is_privileged:
             _check_offered(opened.study, body)
+            if body.revise:
+                _reject_live(opened, server)
         if body.outcomes is not None:
             votes = await opened.write(Study.tell_all, duel, body.outcomes, rater, **details)
         else:
@@ -125,6 +128,14 @@ def _reject_privileged(body: schemas.RequestBody, *fields: str) -> None:
     if field is not None:
         raise RequestError(
             403, "not_allowed", f"A rater's token cannot send {field}.", f"Remove {field} from the request.", field
+        )
+
+
+def _reject_live(opened: AsyncStudy, server: ServerContext) -> None:
+    """Raise an error where raters have seen the names of systems after their vote."""
+    if opened.name in server.options.live:
+        raise RequestError(
+            403, "not_allowed", "Votes of this study are final.", "Names are shown after a vote, which then stays."
         )
 
 
@@ -143,8 +154,10 @@ async def undo(
     study: schemas.StudyId, body: schemas.UndoRequest, caller: StudyRater, server: ServerDep
 ) -> dict[str, Any]:
     """Undo a vote."""
-    duel = _given_number(server, caller, study, body.duel)
+    duel = given_number(server, caller, study, body.duel)
     async with server.study(study) as opened:
+        if not caller.is_privileged:
+            _reject_live(opened, server)
         undone = await opened.undo(duel, caller.rater(body.rater), body.criterion)
     return _votes([undone], server, study, caller)
 
@@ -153,7 +166,7 @@ async def undo(
 async def release(study: schemas.StudyId, body: schemas.ReleaseRequest, caller: StudyRater, server: ServerDep) -> None:
     """Return a duel without a vote."""
     async with server.study(study) as opened:
-        await opened.write(Study.release, _given_number(server, caller, study, body.duel), caller.rater(body.rater))
+        await opened.write(Study.release, given_number(server, caller, study, body.duel), caller.rater(body.rater))
 
 
 @router.get(
@@ -190,7 +203,8 @@ async def media(
     return file_response(file, kind, _MEDIA_HEADERS, request.headers.get("range"))
 
 
-def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> dict[str, Any]:
+def duel_response(duel: StudyDuel, server: ServerContext, study: Study, caller: Caller) -> schemas.DuelResponse:
+    """Return a duel as this caller may see it."""
     show = server.renderer(study, for_rater=not caller.is_privileged)
     body: dict[str, Any] = {
         "id": _shown_number(server, caller, study.id, duel.id),
@@ -205,7 +219,7 @@ def _duel_to_json(duel: StudyDuel, server: ServerContext, study: Study, caller: 
         body[side] = {**to_plain(arm), **content} if caller.is_privileged else content
     if caller.is_privileged:
         body |= {name: to_plain(getattr(duel, name)) for name in _PRIVILEGED_FIELDS} | {"prompt_payload": duel.prompt}
-    return dict(replace_surrogates(body))
+    return schemas.DuelResponse.model_validate(dict(replace_surrogates(body)))
 
 
 def _votes(votes: list[Vote], server: ServerContext, study: int, caller: Caller) -> dict[str, Any]:
@@ -220,6 +234,6 @@ def _shown_number(server: ServerContext, caller: Caller, study: int, duel: int) 
     return duel if caller.is_privileged else server.hidden_numbers.hide(study, duel)
 
 
-def _given_number(server: ServerContext, caller: Caller, study: int, duel: int) -> int:
+def given_number(server: ServerContext, caller: Caller, study: int, duel: int) -> int:
     """Return the number of a duel that the caller knows by this one."""
     return duel if caller.is_privileged else server.hidden_numbers.reveal(study, duel)

@@ -184,6 +184,7 @@ class MeResponse(ResponseBody):
     votes: int
     max_votes: int | None
     blocked: bool
+    live: bool = Field(description="Whether systems answer the rater's own prompts.")
     recent: list[RecentVoteSchema]
 
 

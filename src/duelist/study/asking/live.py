@@ -14,7 +14,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NoAnswerInTime
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -23,9 +23,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from duelist.core.arms import ArmTable
-from duelist.core.errors import InvalidInput, NothingToAsk, StudyNotOpen, SystemFailed
+from duelist.core.errors import InvalidInput, NotAllowed, NothingToAsk, StudyNotOpen, SystemFailed
 from duelist.study.formats import context_id
 from duelist.study.records import StudyDuel
+from duelist.study.voting.tell import find_duel
 
 if TYPE_CHECKING:
     from duelist.study.study import Study
@@ -112,6 +113,7 @@ def ask_live(
     *,
     timeout: float = 60.0,
     random_state: int | None = None,
+    secret: bytes = b"",
 ) -> StudyDuel:
     """Let two systems answer a prompt, and ask this rater which answer is better.
 
@@ -132,6 +134,8 @@ def ask_live(
         Seconds to wait for the two answers.
     random_state
         Seed of the random choices.
+    secret
+        See `Study.ask`.
     """
     if len(systems) < 2:
         raise InvalidInput(f"systems has {len(systems)}.", "Give at least two.", field="systems")
@@ -148,7 +152,7 @@ def ask_live(
         raise InvalidInput("The answers of the systems to this prompt are retired.", "Activate them.", field="prompt")
     chosen = choose_two(study, names, np.random.default_rng(random_state))
     new = [name for name in chosen if name not in known]
-    answers = _answers([systems[name] for name in new], prompt, timeout)
+    answers = _answers({name: systems[name] for name in new}, prompt, timeout)
     if new:
         ids = [f"{name} / {context}" for name in new]
         category = there[0].category if there else None
@@ -161,7 +165,7 @@ def ask_live(
             categories=[category] * len(new),
         )
         known.update(zip(new, ids, strict=True))
-    return study.ask(rater, [known[name] for name in chosen])
+    return study.ask(rater, [known[name] for name in chosen], secret=secret)
 
 
 def choose_two(study: Study, names: list[str], rng: np.random.Generator) -> tuple[str, str]:
@@ -182,14 +186,39 @@ def choose_two(study: Study, names: list[str], rng: np.random.Generator) -> tupl
     return known[int(numbers[duel.first])], known[int(numbers[duel.second])]
 
 
-def _answers(systems: list[System], prompt: Any, timeout: float) -> list[Any]:
+def _answers(systems: Mapping[str, System], prompt: Any, timeout: float) -> list[Any]:
     """Return the answers of systems that are asked at the same time."""
     threads = ThreadPoolExecutor(max(len(systems), 1), thread_name_prefix="duelist-system")
     end = time.monotonic() + timeout
     try:
-        pending = [threads.submit(system, prompt) for system in systems]
-        return [each.result(max(end - time.monotonic(), 0.0)) for each in pending]
-    except NoAnswerInTime:
-        raise SystemFailed(f"A system did not answer within {timeout:g} seconds.", "Try again.") from None
+        pending = {name: threads.submit(system, prompt) for name, system in systems.items()}
+        return [_result(name, each, max(end - time.monotonic(), 0.0)) for name, each in pending.items()]
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
+
+
+def _result(name: str, pending: Future[Any], seconds: float) -> Any:
+    try:
+        answer = pending.result(seconds)
+    except NoAnswerInTime:
+        raise SystemFailed(f"System {name!r} did not answer in time.", "Try again, or raise the timeout.") from None
+    except SystemFailed as error:
+        raise error.replace(f"System {name!r}: {error.message}") from error
+    except Exception as error:
+        raise SystemFailed(f"System {name!r}: {type(error).__name__}: {error}", "Check it.") from error
+    if answer is None:
+        raise SystemFailed(f"System {name!r} returned None.", "Return an answer.")
+    return answer
+
+
+def revealed_systems(study: Study, duel: int, rater: str) -> tuple[str | None, str | None]:
+    """Return the systems of a duel, in the order shown, to a rater who has voted on it."""
+    with study._reading() as tx:
+        cache = study._read_cache
+        criteria = cache.settings.criteria or (None,)
+        votes = [tx.last_vote(duel, rater, criterion) for criterion in criteria]
+        if any(vote is None or vote.outcome is None for vote in votes):
+            raise NotAllowed("The systems of a pair are shown after the vote.", "Vote on the pair first.")
+        row = find_duel(tx, duel)
+        arms = [cache.arms.arm(cache.arms.number_at(number)) for number in (row.first_row, row.second_row)]
+        return arms[0].system, arms[1].system

@@ -12,6 +12,7 @@ import { preloadImages, renderBlocks } from "../shared/content.js";
 import { speak, button, el, find, note, replace } from "../shared/dom.js";
 import { say } from "../shared/sentences.js";
 import { openLightbox } from "./lightbox.js";
+import { promptForm } from "./live.js";
 import { syncedPlayer } from "./media-sync.js";
 import { describeForRater, invitationOnly, isFinal, screenFor, welcomeFor } from "./messages.js";
 import { isPermanent, OfflineQueue } from "./offline-queue.js";
@@ -27,6 +28,7 @@ const POLL_INTERVAL = 15_000;
 const state = {
   profile: null, // what the server says about this rater and the study
   current: null, // the pair on the screen
+  votedDuel: null, // the pair of the last vote
   upcoming: [], // pairs that are loaded already
   shownAt: 0,
   newVotes: 0, // votes given on this page, less those undone; the profile counts the earlier ones
@@ -68,6 +70,7 @@ function loadPairs() {
 }
 
 async function requestPairs() {
+  if (state.profile.live) return askForPrompt();
   while (!state.current || !state.upcoming.length) {
     if (!(await queue.flush())) return;
     const inProgress = idsOnPage();
@@ -83,6 +86,17 @@ async function requestPairs() {
       if (!state.current) showNoPair(error);
       return;
     }
+  }
+}
+
+/** Where systems answer live, the rater writes the next prompt. */
+async function askForPrompt() {
+  if (state.current || !(await queue.flush())) return;
+  try {
+    showMessage(await promptForm(study, state.votedDuel, { show, describe: describeForRater }));
+    find("#vote-bar").hidden = true;
+  } catch (error) {
+    showNoPair(error);
   }
 }
 
@@ -128,6 +142,7 @@ function vote(outcomes) {
   };
   store("history", [...load("history", []), { pair, outcomes, reason }].slice(-HISTORY_LENGTH));
   state.current = null;
+  state.votedDuel = pair.id;
   state.newVotes += countOfVote(outcomes);
   queue.add({ kind: "vote", duel: pair.id, body });
   showNext();
@@ -142,6 +157,7 @@ function showNext() {
 }
 
 async function undo() {
+  if (state.profile.live) return speak(say("live.final"));
   const history = load("history", []);
   const last = history.at(-1);
   if (!last) return undoOnServer();
