@@ -50,8 +50,10 @@ if TYPE_CHECKING:
     from duelist.simulation.simulate import simulate
     from duelist.study import (
         AsyncStudy,
+        HttpSystem,
         Outcome,
         Study,
+        ask_live,
         backup_storage,
         copy_study,
         create_study,
@@ -83,8 +85,8 @@ _NAMES = {
     "simulation.runs": ("Runs",),
     "simulation.simulate": ("simulate",),
     "study": (
-        "AsyncStudy", "Outcome", "Study", "backup_storage", "copy_study", "create_study", "delete_study",
-        "list_studies", "load_study", "restore_study",
+        "AsyncStudy", "HttpSystem", "Outcome", "Study", "ask_live", "backup_storage", "copy_study", "create_study",
+        "delete_study", "list_studies", "load_study", "restore_study",
     ),
 }  # fmt: skip
 """The module that defines each public name."""
@@ -122,6 +124,7 @@ __all__ = [
     "Fit",
     "GreedyChallenger",
     "GreedyUniform",
+    "HttpSystem",
     "InfoMax",
     "InvalidInput",
     "InvalidSnapshot",
@@ -144,6 +147,7 @@ __all__ = [
     "ThompsonPair",
     "UniformPair",
     "UnknownDuel",
+    "ask_live",
     "backup_storage",
     "best_pair",
     "copy_study",
