@@ -52,7 +52,9 @@ async def reveal(
     """Return the systems of a duel to the rater who has voted on it."""
     async with server.study(study) as opened:
         _systems(opened, server.options.live)
-        first, second = await opened.read(revealed_systems, given_number(server, caller, study, duel), caller.rater(rater))
+        first, second = await opened.read(
+            revealed_systems, given_number(server, caller, study, duel), caller.rater(rater)
+        )
     return RevealResponse(first=first, second=second)
 
 
