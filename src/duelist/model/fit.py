@@ -21,24 +21,36 @@ SOLVERS: Final = ("newton", "agd", "svrg", "online")
 _CONVERGED, _OUT_OF_ITERATIONS, _STALLED, _ONE_PASS, _UNSETTLED = range(5)
 _STATUS: Final = {
     _CONVERGED: "converged",
-    _OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge, or use solver='newton'",
+    _OUT_OF_ITERATIONS: "out of iterations: raise max_iterations or ridge",
     _STALLED: "stalled at the limit of floating point: raise ridge, or rescale the features",
-    _UNSETTLED: "the gradient is small, but theta is not settled: raise ridge, or use solver='newton'",
+    _UNSETTLED: "the gradient is small, but theta is not settled: lower the tolerance, or raise ridge",
     _ONE_PASS: "one pass over the duels in order: an approximation; use solver='newton' for the root",
 }
+_FIRST_ORDER: Final = ("agd", "svrg")
 _PAD: Final = 16
 _MAX_ENERGY: Final = 1e300
 _HUGE_ENERGY: Final = 2.0**40
 _TINY: Final = 1e-300
-_SETTLED: Final = 1e-3
-"""Largest relative change of theta by one more Newton step at which a solver counts as converged."""
+_SETTLED: Final = 1e-6
+"""Largest change of theta by one more Newton step, relative to its norm in standardised features, of a converged fit."""
+_SETTLED_ENOUGH: Final = 1e-2
+"""The same where the caller gave a tolerance."""
+_LEAST_GRADIENT: Final = 1e-3
+"""Smallest scale of the gradient, as a share of the sum of its terms' sizes: with ties alone it is 0 at theta = 0."""
 AUTO: Final = "auto"
+Rows = tuple[Floats, Floats, Floats, float, str]
+"""Differences as columns, mass, wins, the common ridge and the link, as the engine takes them."""
+_DEFAULT_TOLERANCE: Final = {"newton": 1e-16, "agd": 1e-10, "svrg": 1e-10, "online": 1.0}
 _MAX_ITERATIONS: Final = {"newton": 200, "agd": 100_000, "svrg": 5_000, "online": 1}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Result of `fit_mle`. `status` states whether to trust it, and what to do if not."""
+    """Result of `fit_mle`. `status` states whether to trust it, and what to do if not.
+
+    `converged` means that one more Newton step would change theta by at most 1e-6 of its norm, each feature divided by
+    its root mean square; by at most 1e-2 if a tolerance was given.
+    """
 
     theta: Floats
     converged: bool
@@ -94,8 +106,8 @@ def fit_mle(
     start
         Initial theta; default 0.
     tolerance
-        Of the Newton decrement (newton, default 1e-16) or of the gradient norm (agd and svrg, default 1e-10 times that
-        at 0, or 1e-12 if larger).
+        newton: of the Newton decrement (default 1e-16). agd and svrg: of the gradient norm relative to that at 0, each
+        feature divided by its root mean square (default 1e-10). The units of the features matter to neither.
     max_iterations
         Largest number of steps (newton, agd) or of passes over the data (svrg).
     seed
@@ -114,29 +126,31 @@ def fit_mle(
     theta = _check_start(start, dim)
     if isinstance(ridge, str):
         ridge = _auto_ridge(ridge, VoteRows(z.T, mass, wins), get_link(link))
-    root, common = _common_ridge(ridge, dim)
-    z, theta = z / root[:, None], theta * root
+    ridges = _check_ridge(ridge, dim)
     unit = _mass_unit(z, mass, solver)
-    rows = (z, mass / unit, wins / unit, common / unit, name)
-    if tolerance is None:
-        slope_at_zero = np.linalg.norm(native.gradient(*rows, np.zeros(dim)))
-        tolerance = 1e-16 if solver == "newton" else max(1e-10 * float(slope_at_zero), 1e-12)
-    else:
-        tolerance = tolerance / unit
+    mass, wins, ridges = mass / unit, wins / unit, ridges / unit
+    root, common, ridge_scale = _standardise(z, mass, ridges, get_link(link), solver)
+    z, theta = z / root[:, None], theta * root
+    rows = (z, mass, wins, common, name)
+    goal = _DEFAULT_TOLERANCE[solver] if tolerance is None else float(tolerance)
+    if solver in _FIRST_ORDER:
+        goal *= _gradient_scale(rows, ridge_scale)
     limit = max_iterations if max_iterations is not None else _MAX_ITERATIONS[solver]
-    theta, status, iterations = native.solve(solver, *rows, theta, float(tolerance), int(limit), seed_words(seed))
-    gradient = native.gradient(*rows, theta)
+    theta, status, iterations = native.solve(solver, *rows, theta, goal, int(limit), seed_words(seed), ridge_scale)
+    gradient = native.gradient(*rows, theta, ridge_scale)
     if solver == "online":
         status = _ONE_PASS
-    elif status == _CONVERGED and not _is_settled(rows, theta, gradient):
+    elif status == _CONVERGED and not (
+        _step_left(rows, ridge_scale, theta, gradient) <= (_SETTLED if tolerance is None else _SETTLED_ENOUGH)
+    ):
         status = _UNSETTLED
     used = np.asarray(ridge, np.float64)
     return Fit(
         theta / root,
         status == _CONVERGED,
-        _STATUS[status],
+        _advice(status, solver),
         iterations,
-        unit * float(np.linalg.norm(gradient)),
+        unit * float(np.linalg.norm(gradient * root)),
         solver,
         used if used.ndim else float(used),
     )
@@ -169,27 +183,63 @@ def _auto_ridge(ridge: str, votes: VoteRows, link: Link) -> Floats:
     return select_ridge(votes, link)
 
 
+def _advice(status: int, solver: str) -> str:
+    """Return the text of a status; only first-order solvers are told to try Newton's method."""
+    advises_newton = solver in _FIRST_ORDER and status in (_OUT_OF_ITERATIONS, _UNSETTLED)
+    return _STATUS[status] + (", or use solver='newton'" if advises_newton else "")
+
+
 def _mass_unit(z: Floats, mass: Floats, solver: str) -> float:
-    """Return a power of two near the curvature of all rows; dividing weights by it makes any weights ordinary in size.
+    """Return a power of two by which weights and ridge are divided, so that any weights are ordinary in size.
 
     Newton steps need this only with huge weights, where rounding exceeds the tolerance.
     """
+    if solver in _FIRST_ORDER:
+        return _power_of_two(float(mass.sum()))
     energy = float(mass @ np.square(z).sum(axis=0))
-    if solver == "online" or (solver == "newton" and energy < _HUGE_ENERGY):
-        return 1.0
-    return float(2.0 ** np.clip(np.round(np.log2(energy)), -1000, 1000)) if energy > 0.0 else 1.0
+    return 1.0 if solver == "online" or energy < _HUGE_ENERGY else _power_of_two(energy)
 
 
-def _is_settled(rows: tuple[Floats, Floats, Floats, float, str], theta: Floats, gradient: Floats) -> bool:
-    """Whether one more Newton step would hardly change theta; a small gradient alone does not imply that."""
-    z, mass, _, ridge, link = rows
-    curvature = (z * (mass * get_link(link).slope(theta @ z))) @ z.T
-    curvature[np.diag_indices_from(curvature)] += ridge
+def _power_of_two(size: float) -> float:
+    return float(2.0 ** np.clip(np.round(np.log2(size)), -1000, 1000)) if size > 0.0 else 1.0
+
+
+def _standardise(
+    z: Floats, mass: Floats, ridges: Floats, link: Link, solver: str
+) -> tuple[Floats, float, Floats | None]:
+    """Return factors to divide the features by, and the ridge that then applies: a number, and factors per feature.
+
+    Newton's method does not depend on units, so features are divided only to have a common ridge. The rate of first-order
+    methods does: for these, features are divided so that the diagonal of the largest Hessian becomes 1.
+    """
+    if solver not in _FIRST_ORDER:
+        equal = bool((ridges == ridges[0]).all())
+        return (np.ones(len(z)), float(ridges[0]), None) if equal else (np.sqrt(ridges), 1.0, None)
+    root = np.sqrt(link.max_slope * (np.square(z) @ mass) + ridges)
+    return root, 1.0, ridges / root**2
+
+
+def _gradient_scale(rows: Rows, ridge_scale: Floats | None) -> float:
+    """Return the gradient norm at 0; if outcomes nearly cancel there, a share of the sum of the sizes of its terms."""
+    z, mass, *_ = rows
+    at_zero = native.gradient(*rows, np.zeros(len(z)), ridge_scale)
+    terms = float(mass @ np.sqrt(np.square(z).sum(axis=0)))
+    return max(float(np.linalg.norm(at_zero)), _LEAST_GRADIENT * terms)
+
+
+def _step_left(rows: Rows, ridge_scale: Floats | None, theta: Floats, gradient: Floats) -> float:
+    """Return by how much one more Newton step would change theta; a small gradient alone does not make that small."""
+    z, mass, _, common, link = rows
+    weights = mass * get_link(link).slope(theta @ z)
+    curvature = (z * weights) @ z.T
+    diagonal = np.diag_indices_from(curvature)
+    curvature[diagonal] += common if ridge_scale is None else common * ridge_scale
+    sizes = np.sqrt(np.square(z) @ mass + (common if ridge_scale is None else common * ridge_scale))
     try:
-        step = np.linalg.solve(curvature, gradient)
+        step = np.linalg.solve(curvature / sizes / sizes[:, None], gradient / sizes)
     except np.linalg.LinAlgError:
-        return False
-    return bool(np.linalg.norm(step) <= _SETTLED * max(float(np.linalg.norm(theta)), 1e-6))
+        return float("inf")
+    return float(np.linalg.norm(step) / max(float(np.linalg.norm(theta * sizes)), _TINY))
 
 
 def _check_rows(
@@ -237,8 +287,8 @@ def _check_start(start: ArrayLike | None, dim: int) -> Floats:
     return theta
 
 
-def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
-    """Return factors for the features after which one ridge fits all, and that ridge."""
+def _check_ridge(ridge: float | ArrayLike, dim: int) -> Floats:
+    """Return the ridge of each feature."""
     value = check_finite("ridge", ridge, f"a positive finite number, or one for each of the {dim} features")
     if value.shape not in ((), (dim,)) or not (value > 0.0).all():
         raise InvalidInput(
@@ -246,7 +296,7 @@ def _common_ridge(ridge: float | ArrayLike, dim: int) -> tuple[Floats, float]:
             f"Give a positive finite number, or one for each of the {dim} features.",
             field="ridge",
         )
-    return (np.ones(dim), float(value)) if value.shape == () else (np.sqrt(value), 1.0)
+    return np.broadcast_to(value, (dim,)).copy()
 
 
 def _check_settings(solver: str, tolerance: float | None, max_iterations: int | None) -> None:
