@@ -246,7 +246,7 @@ bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes ar
 	$(BIN)/python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -268,6 +268,15 @@ bench-cited: for-tests ## Compare the policies of cited papers. Options: CITED=.
 bench-bonus: for-tests ## Compare bonuses for LocalPairUCB with Numba (7 minutes).
 	$(BIN)/python -m pip install --quiet numba
 	$(BIN)/python -m benchmarks.quality.bonus
+
+bench-radius: for-tests ## Measure coverage and size of the tight radius (1 CPU hour). Options: RADIUS="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.radius $(RADIUS) --page docs/evidence/radius-coverage.md
+
+bench-horizons: for-tests ## Measure regret up to a million rounds (1 CPU hour). Options: HORIZONS="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.horizons $(HORIZONS) --page docs/evidence/long-horizons.md
+
+bench-variance: for-tests ## Measure who profits where votes vary less (10 CPU minutes). Options: VARIANCE="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.variance $(VARIANCE) --page docs/evidence/variance.md
 
 bench-raw-features: for-tests ## Measure wrong recommendations and regret on raw features (hours). Options: RAW="--runs N"
 	$(BIN)/python -m benchmarks.quality.raw_features $(RAW)

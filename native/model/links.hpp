@@ -89,6 +89,9 @@ inline double shrunk_gap(double gap, double square) {
 inline double potential(Link link, double v) {
     return with_link(link, [v](auto l) { return l.potential(v); });
 }
+// The smallest ratio of mu' to mu (1 - mu): e^(temperature (o (v - v*) - M(v) + M(v*))) has a mean of at most 1 where the
+// outcome o has the mean mu(v*) (docs/algorithms/tight-radius.md). Probit has it at 0, 4 / sqrt(2 pi); the exponential link in its tails.
+inline double likelihood_temperature(Link link) { return link == Link::probit ? 4.0 * Probit::max_slope : 1.0; }
 inline double max_slope(Link link) {
     return with_link(link, [](auto l) { return l.max_slope; });
 }

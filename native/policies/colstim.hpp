@@ -7,9 +7,9 @@
 
 namespace duelist {
 
-class CoLSTIM : public SelectionRule {
+class CoLSTIM : public RadiusRule {
 public:
-    explicit CoLSTIM(const Hyperparameters& s) : radius_(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
+    explicit CoLSTIM(const Hyperparameters& s) : RadiusRule(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
 
     bool draws() const override { return true; }
 
@@ -27,11 +27,10 @@ public:
         ArmSubset all_arms = ArmSubset::all(table.n);
         i64 first = best_scored(noise.perturbed(state, view, workspace), all_arms, table, all_arms);
         if (first < 0) return {-1, -1, 0, 0.0};
-        return {first, challenger(view, first, radius_.flat(state), table.constraints(), workspace), 0, 1.0};
+        return {first, challenger(view, first, radius_.flat(state, workspace), table.constraints(), workspace), 0, 1.0};
     }
 
 private:
-    RadiusSettings radius_;
     double clip_;  // 0: sqrt(d log T)
     i64 warmup_;   // -1: d K
 };

@@ -6,12 +6,12 @@
 
 namespace duelist {
 
-class GreedyChallenger : public SelectionRule {
+class GreedyChallenger : public RadiusRule {
 public:
-    explicit GreedyChallenger(const Hyperparameters& s) : radius_(s) {}
+    using RadiusRule::RadiusRule;
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        double beta = radius_.flat(state);
+        double beta = radius_.flat(state, workspace);
         if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         ArmSubset all_arms = ArmSubset::all(table.n);
@@ -20,9 +20,6 @@ public:
         return workspace.cache.store(
             {first, challenger(view, first, 2.0 * beta, table.constraints(), workspace), 0, 1.0});
     }
-
-private:
-    RadiusSettings radius_;
 };
 
 }  // namespace duelist

@@ -6,9 +6,9 @@
 
 namespace duelist {
 
-class LocalPairUCB : public SelectionRule {
+class LocalPairUCB : public RadiusRule {
 public:
-    explicit LocalPairUCB(const Hyperparameters& s) : radius_(s) {}
+    using RadiusRule::RadiusRule;
 
     bool local() const override { return true; }
 
@@ -17,6 +17,7 @@ public:
         if (radius_.kind == RadiusKind::theory)
             beta *= log_loss_radius(table.dim, state.rounds, state.bound, std::sqrt(state.units), state.layer(0).ridge,
                                     radius_.delta);
+        if (radius_.kind == RadiusKind::tight) beta = radius_.tight(state, workspace, true);
         bool by_shape = radius_.kind == RadiusKind::shape;
         if (workspace.cache.hit(table, by_shape ? horizon : beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table, true);
@@ -26,7 +27,9 @@ public:
         return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
-    bool supports_arm_effects() const override { return radius_.kind != RadiusKind::theory; }
+    bool supports_arm_effects() const override {
+        return radius_.kind == RadiusKind::shape || radius_.kind == RadiusKind::constant;
+    }
 
     // The best of all pairs of the leader, and of all pairs among the 64 arms of largest u + r sqrt(variance), where r
     // is the bonus per width of a pair of twice the largest variance. Up to 64 arms these are all pairs.
@@ -58,7 +61,6 @@ public:
 
 private:
     static constexpr i64 PROMISING = 64;
-    RadiusSettings radius_;
 
     void pair_values(const LocalBonus& bonus, double own, const double* u, double* squares, double* out, i64 n) const {
         if (radius_.kind == RadiusKind::shape) return bonus.values(own, u, squares, out, n);

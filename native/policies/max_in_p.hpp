@@ -5,12 +5,12 @@
 
 namespace duelist {
 
-class MaxInP : public SelectionRule {
+class MaxInP : public RadiusRule {
 public:
-    explicit MaxInP(const Hyperparameters& s) : radius_(s) {}
+    using RadiusRule::RadiusRule;
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        double beta = radius_.flat(state);
+        double beta = radius_.flat(state, workspace);
         if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         i64* promising = workspace.remaining.data();  // C_t
@@ -30,9 +30,6 @@ public:
         if (pair.first < 0) pair = widest_pair(view, table.constraints(), workspace);
         return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
-
-private:
-    RadiusSettings radius_;
 };
 
 }  // namespace duelist

@@ -5,12 +5,12 @@
 
 namespace duelist {
 
-class MaxMinLCB : public SelectionRule {
+class MaxMinLCB : public RadiusRule {
 public:
-    explicit MaxMinLCB(const Hyperparameters& s) : radius_(s) {}
+    using RadiusRule::RadiusRule;
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        double beta = radius_.flat(state);
+        double beta = radius_.flat(state, workspace);
         if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = with_link(state.link, [&](auto link) {
@@ -21,7 +21,6 @@ public:
     }
 
 private:
-    RadiusSettings radius_;
 
     // Bounds on the probability that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
     template <class L>

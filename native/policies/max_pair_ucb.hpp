@@ -5,20 +5,17 @@
 
 namespace duelist {
 
-class MaxPairUCB : public SelectionRule {
+class MaxPairUCB : public RadiusRule {
 public:
-    explicit MaxPairUCB(const Hyperparameters& s) : radius_(s) {}
+    using RadiusRule::RadiusRule;
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        double beta = radius_.flat(state);
+        double beta = radius_.flat(state, workspace);
         if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = best_pair(view, beta, table.constraints(), workspace);
         return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
-
-private:
-    RadiusSettings radius_;
 };
 
 }  // namespace duelist

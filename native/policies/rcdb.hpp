@@ -5,13 +5,13 @@
 
 namespace duelist {
 
-class RCDB : public SelectionRule {
+class RCDB : public RadiusRule {
 public:
     explicit RCDB(const Hyperparameters& s)
-        : radius_(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
+        : RadiusRule(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
-        double beta = radius_.flat(state), trust = trusted_width(state);
+        double beta = radius_.flat(state, workspace), trust = trusted_width(state);
         // With a constant radius, only the trusted width shows that a guessed horizon has changed.
         if (workspace.cache.hit(table, radius_.kind == RadiusKind::constant ? trust : beta))
             return workspace.cache.last;
@@ -29,7 +29,6 @@ public:
     }
 
 private:
-    RadiusSettings radius_;
     double trust_;       // 0: sqrt(d) / corruption
     double corruption_;  // 0: sqrt(T)
 

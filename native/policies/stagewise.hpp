@@ -17,14 +17,16 @@ public:
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         workspace.fit(table.n, table.dim);
-        double eta = stretch(state, table.n);
         double finest = 1.0 / std::sqrt(radius_.horizon_in(state));
         i64 last = state.n_layers() - 1;
-        LayerWalk walk = start_walk(workspace, table, eta);
+        // A tight radius belongs to a layer and changes only with its votes, as the walk requires.
+        double key = radius_.kind == RadiusKind::tight ? 0.0 : stretch(state, workspace.solver, 0, table.n);
+        LayerWalk walk = start_walk(workspace, table, key);
         const i64* remaining = workspace.remaining.data();
         while (true) {
             ArmView view = whiten_subset(state, workspace, table, walk.layer, remaining, walk.count);
             FoundPair wide = widest_of(view, table.constraints(remaining), workspace);
+            double eta = stretch(state, workspace.solver, walk.layer, table.n);
             double p = eta * std::sqrt(wide.value), threshold = power_of_two(-(walk.layer + 1));
             bool exploit = p <= finest || (walk.layer == last && !(p > threshold));
             if (p > threshold && !exploit) return {remaining[wide.first], remaining[wide.second], walk.layer, 1.0};
@@ -36,10 +38,16 @@ public:
 
     // The first layer with eta |z| > 2^-s, with eta for the two arms of the duel.
     LayerAssignment assign_layer(PolicyState& state, const double* z, Workspace& workspace) const override {
-        double eta = stretch(state, 2);
-        for (i64 layer = 0; layer < state.n_layers(); layer++)
+        for (i64 layer = 0; layer < state.n_layers(); layer++) {
+            double eta = stretch(state, workspace.solver, layer, 2);
             if (eta * state.width(layer, z, workspace.solver) > power_of_two(-(layer + 1))) return {layer, 1.0};
+        }
         return {-1, 0.0};
+    }
+
+    void prepare(PolicyState& state, Workspace& workspace) const override {
+        SelectionRule::prepare(state, workspace);
+        for (i64 layer = 0; layer < state.n_layers(); layer++) stretch(state, workspace.solver, layer, 2);
     }
 
 protected:
@@ -50,8 +58,17 @@ protected:
     RadiusSettings radius_;
 
 private:
-    // eta in the present round.
-    double stretch(const PolicyState& state, i64 n_arms) const {
+    // eta of a layer in the present round.
+    double stretch(PolicyState& state, SolverWorkspace& solver, i64 number, i64 n_arms) const {
+        if (radius_.kind == RadiusKind::tight) {
+            Layer& at = state.layer(number);
+            if (at.radius_for != at.learned) {
+                double delta = delta_of_layer(radius_.delta, number);
+                at.radius = radius_.factor * tight_radius(state, number, delta, solver).precision;
+                at.radius_for = at.learned;
+            }
+            return at.radius;
+        }
         double horizon = radius_.horizon_in(state);
         if (radius_.kind == RadiusKind::theory)
             return radius_.factor * stagewise_radius(n_arms, horizon, state.kappa, radius_.delta);

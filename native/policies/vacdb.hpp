@@ -3,6 +3,7 @@
 
 #include "policies/confidence_radius.hpp"
 #include "policies/layer_walk.hpp"
+#include "policies/tight_radius.hpp"
 
 namespace duelist {
 
@@ -14,6 +15,7 @@ public:
           delta_(s.number("delta")),
           scale_(s.number("scale")),
           constant_(s.number("constant")),
+          tight_(s.flag("tight")),
           explore_(static_cast<Explore>(s.whole("explore"))),
           variance_everywhere_(s.flag("variance_everywhere")),
           first_layer_(s.whole("first_layer")) {
@@ -30,7 +32,8 @@ public:
     // Line 2: Sigma_l = 4^-l I, theta_l = 0, beta_l = 2^-l (1 + 1/kappa).
     void add_layer(PolicyState& state) const override {
         double small = width_in(state.n_layers());
-        double radius = constant_ > 0.0 ? constant_ : scale_ * small * (1.0 + 1.0 / state.kappa);
+        double first = small * (tight_ ? state.bound : 1.0 + 1.0 / state.kappa);
+        double radius = constant_ > 0.0 ? constant_ : scale_ * first;
         state.add_layer(small * small * state.base_ridge, small * small * state.base_prior, radius);
     }
 
@@ -84,6 +87,10 @@ public:
         if (!layer.stale) return layer.radius;
         layer.stale = false;
         if (constant_ > 0.0) return layer.radius;
+        if (tight_) {
+            double delta = delta_of_layer(delta_, number);
+            return layer.radius = scale_ * tight_radius(state, number, delta, workspace.solver).precision;
+        }
         i64 t = layer.last_update + 1;  // the update of round s defines the radius of round s + 1
         i64 layers = layers_for(finest_width(t)) + 1 - first_layer_, l = number + first_layer_;
         double variance = layer.learned;
@@ -103,6 +110,7 @@ private:
     double alpha_;  // 0: T^(-3/2)
     double delta_, scale_;
     double constant_;  // if positive, replaces the variance-aware radius
+    bool tight_;       // whether the tight radius replaces it
     Explore explore_;
     bool variance_everywhere_;
     i64 first_layer_;

@@ -35,7 +35,7 @@ WITHOUT_RADIUS = [name for name in FLAT if name not in WITH_RADIUS]
 RADII = [
     (name, radius)
     for name in WITH_RADIUS
-    for radius in ("practical", "theory", "experiment", 1.5)
+    for radius in ("practical", "tight", "theory", "experiment", 1.5)
     if radius != "experiment" or name in COMPARATORS
 ]
 WHOSE_ARMS = pytest.mark.parametrize("fixed", [True, False], ids=["fixed", "changing"])
@@ -110,6 +110,7 @@ def test_extreme_horizons(name: str, horizon: int) -> None:
 AWAY = {
     "kappa": {"radius": "theory", "kappa": 0.2, "delta": 0.3, "scale": 0.4},
     "theta_bound": {"radius": "theory", "theta_bound": 0.5, "ridge": 0.001},
+    "tight": {"radius": "tight", "theta_bound": 3.0, "delta": 0.3, "scale": 0.2, "ridge": 0.1},
     "number": {"radius": 1.5, "scale": 0.3, "ridge": 2.0},
 }
 

@@ -75,6 +75,25 @@ def test_vacdb_with_the_one_pass_estimator(radius: str, explore: str) -> None:
 
 @WHOSE_ARMS
 @EXPLORE
+def test_vacdb_with_the_tight_radius(explore: str, fixed: bool) -> None:
+    total = Game()
+    for seed, link in enumerate(LINKS):
+        settings = {"explore": explore, "link": link, "alpha": 0.4, "radius": "tight", "scale": 0.1, "theta_bound": 2.0}
+        policy, reference = twins("VACDB", seed, **settings)
+        total += play(policy, reference, World(seed, fixed, dim=2, size=0.25, strength=1.5, link=link), 200)
+    assert_everything_happened(total, fixed)
+
+
+@pytest.mark.parametrize("name", ["VACDB", *STAGEWISE])
+def test_the_tight_radius_with_late_and_weighted_votes(name: str) -> None:
+    for seed, link in enumerate(LINKS):
+        settings = {"link": link, "radius": "tight", "scale": 0.02, "horizon": 64}
+        policy, reference = twins(name, seed, **settings)
+        play_late(policy, reference, World(seed, False, dim=2, size=0.25, strength=1.5, link=link), 120)
+
+
+@WHOSE_ARMS
+@EXPLORE
 @pytest.mark.parametrize("horizon", [200, None])
 def test_vacdb_with_the_alpha_of_its_horizon(horizon: int | None, explore: str, fixed: bool) -> None:
     total = Game()
@@ -164,6 +183,17 @@ STAGEWISE_RADII: dict[str, dict[str, Any]] = {
     "theory": {"radius": "theory", "theta_bound": 0.3, "scale": 0.02},
     "number": {"radius": 0.7, "scale": 0.8},
 }
+
+
+@WHOSE_ARMS
+@pytest.mark.parametrize("name", STAGEWISE)
+def test_stagewise_policies_with_the_tight_radius(name: str, fixed: bool) -> None:
+    total = Game()
+    for seed, link in enumerate(LINKS):
+        policy, reference = twins(name, seed, horizon=64, link=link, radius="tight", scale=0.1, theta_bound=2.0)
+        total += play(policy, reference, World(seed, fixed, dim=2, strength=0.35, link=link), 120)
+    assert len(total.explored) >= 2
+    assert total.dropped > 0
 
 
 @WHOSE_ARMS

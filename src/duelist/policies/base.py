@@ -20,7 +20,7 @@ import copy
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class Choice(NamedTuple):
 
 class Policy(ABC):
     """Base class of policies: ask for a duel, tell its outcome."""
+
+    always_described: ClassVar[tuple[str, ...]] = ()
+    """Settings that `describe` shows even at their defaults."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -110,11 +113,16 @@ class Policy(ABC):
         return self.describe()
 
     def describe(self, horizon: int | None = None) -> str:
-        """Return the name and the settings that differ from their defaults and from a shared `horizon`."""
+        """Return the name and the settings that differ from their defaults and from a shared `horizon`.
+
+        Settings in `always_described` are shown in any case.
+        """
         defaults = {n: p.default for n, p in inspect.signature(type(self)).parameters.items()}
         usual = defaults if horizon is None else {**defaults, "horizon": horizon}
         changed = [
-            f"{n}={v!r}" for n, v in self.params.items() if not (_is_same(v, defaults[n]) or _is_same(v, usual[n]))
+            f"{n}={v!r}"
+            for n, v in self.params.items()
+            if n in self.always_described or not (_is_same(v, defaults[n]) or _is_same(v, usual[n]))
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from duelist.reference.feature_scale import FeatureScale
 from duelist.reference.fit import (
     ESTIMATORS,
     Estimator,
+    Exact,
     Vote,
     effective_horizon,
     feature_bound,
@@ -28,6 +29,7 @@ from duelist.reference.fit import (
 )
 from duelist.reference.links import Floats, link_slope
 from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, Pair
+from duelist.reference.tight_radius import TightRadius, tight_radius
 
 MAX_EXCLUDED_PAIRS: Final = 2**20
 """More pending pairs than this are not excluded."""
@@ -252,7 +254,7 @@ class RadiusReference(Reference):
     def configure(self, arms: Floats) -> None:
         """Set kappa: the smallest slope of the link over |v| <= 2 A S, where the first arms have |x| <= A."""
         super().configure(arms)
-        if self.radius == "theory":  # as published: the same ridge for all features
+        if self.radius in ("tight", "theory"):  # the same ridge for all features
             self.feature_scale_ = FeatureScale(arms, adaptive=False)
             self.ridge_ = self.ridge or self.practical_ridge * mean_variance(arms)
         self.kappa_ = self.kappa or float(link_slope(self.link, 2.0 * feature_bound(arms) * self.theta_bound))
@@ -263,8 +265,14 @@ class RadiusReference(Reference):
         estimator.bound = self.theta_bound if self.radius == "theory" else math.inf
         return estimator
 
+    def tight_radius(self, number: int = 1, delta: float | None = None) -> TightRadius:
+        """The tight radii of a layer."""
+        return tight_radius(cast(Exact, self.layer(number)), self.theta_bound, delta or self.delta)
+
     def beta(self) -> float:
         """The radius of round t, for policies without layers."""
+        if self.radius == "tight":
+            return self.scale * self.tight_radius().precision
         d, T = self.layer(1).dim, effective_horizon(self.horizon, self.t)
         if self.radius == "theory":  # Li, Lu and Zhou 2017, Theorem 1, for outcomes in [0, 1]
             inside = d / 2.0 * math.log(1.0 + 2.0 * T / d) + math.log(1.0 / self.delta)

@@ -20,7 +20,7 @@ class LocalPairUCB(RadiusReference):
 
     bonus = W sqrt(2 c (mu'(D) / mu'(0))^(1/5) (L - log(1 + L))),  L = log(1 + T mu'(D) W^2),  c = 1.4 scale.
 
-    With radius "theory", or a number, the bonus is that radius times W.
+    With radius "tight" or "theory", or a number, the bonus is that radius times W.
     """
 
     ridge_reference_dim: ClassVar[float] = 5.0
@@ -47,6 +47,8 @@ class LocalPairUCB(RadiusReference):
 
     def beta(self) -> float:
         """Radius of the log-loss confidence set in the norm of H."""
+        if self.radius == "tight":
+            return self.scale * self.tight_radius().local
         if self.radius != "theory":
             return super().beta()
         d = self.layer(1).dim

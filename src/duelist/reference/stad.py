@@ -9,6 +9,7 @@ from duelist.reference.base import RadiusReference, root_d_log
 from duelist.reference.fit import effective_horizon, utilities, widths
 from duelist.reference.links import Floats
 from duelist.reference.pair_choice import AllowedPairs, Choice, best_pair, champion_pair, no_learning
+from duelist.reference.tight_radius import delta_of_layer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -17,12 +18,11 @@ class StaD(RadiusReference):
 
     def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
         """Descend through the layers until some pair is uncertain enough to explore, or none is."""
-        eta = self.eta(len(arms))
         finest = 1.0 / math.sqrt(effective_horizon(self.horizon, self.t))
         remaining, s = allowed.arms, 1
         while True:
             estimator = self.layer(s)
-            u, p = utilities(arms, estimator.theta), eta * widths(arms, estimator.precision)
+            u, p = utilities(arms, estimator.theta), self.eta(len(arms), s) * widths(arms, estimator.precision)
             pairs = allowed.different(remaining)
             if all(p[pair] <= finest for pair in pairs):
                 return self.final_pair(arms, allowed, remaining, s, u, p)
@@ -40,8 +40,10 @@ class StaD(RadiusReference):
         partners = final_partners(allowed, remaining)
         return champion_pair(u, u + p, partners, layer=s, share=no_learning, remaining=remaining)
 
-    def eta(self, n_arms: int) -> float:
-        """The multiplier of the widths in round t."""
+    def eta(self, n_arms: int, s: int) -> float:
+        """The multiplier of the widths of layer s in round t."""
+        if self.radius == "tight":
+            return self.scale * self.tight_radius(s, delta_of_layer(self.delta, s)).precision
         T = effective_horizon(self.horizon, self.t)
         if self.radius == "theory":  # Li, Lu and Zhou 2017, SupCB-GLM
             return self.scale * 1.5 / self.kappa_ * math.sqrt(2.0 * math.log(3.0 * T * n_arms / self.delta))

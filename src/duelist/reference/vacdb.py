@@ -10,6 +10,7 @@ from duelist.reference.base import RadiusReference
 from duelist.reference.fit import Estimator, Vote, effective_horizon, mean_variance, utilities, widths
 from duelist.reference.links import Floats, link_slope
 from duelist.reference.pair_choice import AllowedPairs, Choice, Pair, best_pair, fixed_pair, no_learning
+from duelist.reference.tight_radius import delta_of_layer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,14 +40,16 @@ class VACDB(RadiusReference):
         """The first round after the last vote of each layer."""
         if self.radius == "theory":
             self.unit_, self.rho_ = 1.0, self.ridge or self.kappa_
+        elif self.radius == "tight":
+            self.unit_, self.rho_ = 1.0, self.ridge or 1.0
         else:
             self.unit_ = 1.0 if self.ridge is None else mean_variance(arms)
             self.rho_ = self.ridge_
             self.kappa_ = self.kappa or self.largest_slope_
 
     def new_layer(self, ell: int) -> Estimator:
-        """Line 2: Sigma = 4^-l I, theta = 0, Psi empty, beta = 2^-l (1 + 1/kappa)."""
-        self.radii_[ell] = self.scaled(2.0**-ell * (1.0 + 1.0 / self.kappa_))
+        """Line 2: Sigma = 4^-l I, theta = 0, Psi empty, beta = 2^-l (1 + 1/kappa); tight: 2^-l S."""
+        self.radii_[ell] = self.scaled(2.0**-ell * (self.theta_bound if self.radius == "tight" else 1 + 1 / self.kappa_))
         return self.new_estimator(prior=4.0**-ell * self.unit_, ridge=4.0**-ell * self.rho_)
 
     def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:
@@ -86,7 +89,7 @@ class VACDB(RadiusReference):
         """Lines 19 to 22: update Sigma, the estimate and the radius of layer l only."""
         super().update_layer(ell, vote, weight)  # lines 19 and 20
         self.learned_before_[ell] = self.t
-        self.radii_[ell] = self.scaled(self.published_beta(ell))  # line 21
+        self.radii_[ell] = self.scaled(self.beta_of_layer(ell))  # line 21
 
     def rescale(self) -> None:
         """Rescale the layers; the variance estimates in the radii change with them."""
@@ -100,7 +103,13 @@ class VACDB(RadiusReference):
 
     def _update_radii(self) -> None:
         for ell in self.learned_before_:
-            self.radii_[ell] = self.scaled(self.published_beta(ell))
+            self.radii_[ell] = self.scaled(self.beta_of_layer(ell))
+
+    def beta_of_layer(self, ell: int) -> float:
+        """The radius before it is scaled: tight, or the paper's."""
+        if self.radius == "tight":
+            return self.tight_radius(ell, delta_of_layer(self.delta, ell - self.first_layer + 1)).precision
+        return self.published_beta(ell)
 
     def published_beta(self, ell: int) -> float:
         """The paper's equation for beta of layer l in round t."""

@@ -19,7 +19,11 @@ _MIN_FIRST_LAYER: Final = -8
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class VACDB(LayeredPolicy):
-    """Variance-aware contextual dueling bandit (Di, Jin, Wu, Zhao, Farnoud, Gu, ICLR 2024, Algorithm 1).
+    """VACDB (Di et al., ICLR 2024, Algorithm 1), by default with a radius without guarantee.
+
+    The variance-aware contextual dueling bandit of Di, Jin, Wu, Zhao, Farnoud and Gu. `VACDB()` is a practical variant to
+    which the paper's theorem does not apply. `VACDB(radius="tight")` is the algorithm with a valid radius, and
+    `VACDB(radius="theory")` is the algorithm as published. The repr always names the radius (decision 48).
 
     With alpha = T^(-3/2), L = ceil(log2(1/alpha)) layers, each with its own data Psi_l, precision Sigma_l = 4^-l I +
     sum_{Psi_l} w^2 zz' and estimate theta_l, the root of
@@ -32,28 +36,30 @@ class VACDB(LayeredPolicy):
     2. all widths <= 2^-l: keep {x : x . theta_l >= max - 2^-l beta_l}, go to layer l + 1;
     3. otherwise play a pair wider than 2^-l, learn it in layer l with w = 2^-l / |x - y|.
 
-    The radius grows with the variance V seen in layer l: in round t, with c_t = log(4 t^2 L / delta),
+    The published radius grows with the variance V seen in layer l: in round t, with c_t = log(4 t^2 L / delta),
 
         beta_l = (2^-l / kappa) (16 sqrt((8 V + 18 c_{t+1}) c_t) + 6 c_t) + 2^(1-l).
 
     Parameters
     ----------
     radius
-        "theory": as published. "practical" (default): as published but with the largest slope L_mu instead of kappa
-        (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and priors 4^-l
-        times the mean variance of a feature over the first arms, so that units do not matter. A number: that radius in
-        every layer, as in the authors' code.
+        "theory": as published. "tight": beta_l = r_l sqrt(largest eigenvalue of H_l^-1 Sigma_l), with H_l the curvature
+        at theta_l and r_l the radius of `docs/algorithms/tight-radius.md`, which holds for all rounds and layers at once with
+        probability 1 - delta and needs no kappa. "practical" (default): as published but with the largest slope L_mu
+        instead of kappa (unless kappa is given), times `practical_multiplier`, the variance estimate in all layers, and
+        priors 4^-l times the variance of each feature over the first arms, so that units do not matter; no guarantee. A
+        number: that radius in every layer, as in the authors' code.
     scale
         Multiplies the radius.
     ridge
-        rho in the ridge 4^-l rho of layer l's estimate. None: kappa with "theory" (as published), otherwise 1/20 of the
-        mean variance of a feature over the first arms.
+        rho in the ridge 4^-l rho of layer l's estimate, the same for all features. None: kappa with "theory" (as
+        published), 1 with "tight", otherwise 1/20 of each feature's variance over the first arms.
     explore
         Which wide pair to play in step 3, which the paper leaves open: "value" (largest (x + y) . theta_l), "widest",
         or "random" (uniform over the wide pairs).
     variance
         "high": V is the residual sum in high layers and |Psi_l| in low ones, as published. "all": the residual sum
-        everywhere. None: "high" with radius "theory", else "all".
+        everywhere. None: "all" with radius "practical", else "high". The tight radius uses neither.
     alpha
         The width at which to exploit; None: T^(-3/2). L follows from it: alpha = 2^-5 has 5 layers.
     first_layer
@@ -63,8 +69,11 @@ class VACDB(LayeredPolicy):
 
     Deviations
     ----------
-    - Sigma_l starts at 4^-l I as in Algorithm 1 (the proof of its Lemma uses 4^-l kappa I); with any radius but
-      "theory", at 4^-l times the mean variance of a feature over the first arms.
+    - Sigma_l starts at 4^-l I as in Algorithm 1 (the proof of its Lemma uses 4^-l kappa I). With radius "practical" or a
+      number it starts at 4^-l times the variance of each feature over the first arms, or, if `ridge` is given, at 4^-l
+      times the mean of these variances.
+    - With radius "tight" the ridge is 4^-l instead of 4^-l kappa, and a layer without votes has beta_l = 2^-l
+      `theta_bound`.
     - Estimates are computed when they are read, not when data arrive; the decisions are the same.
     - The paper starts a layer's solver from the estimate of the layer below. The root does not depend on the start, so
       this is omitted.
@@ -92,6 +101,7 @@ class VACDB(LayeredPolicy):
     practical_multiplier: ClassVar[float] = 5e-4
     practical_ridge: ClassVar[float] = 0.05
     experiment_radius_error: ClassVar[str] = "belongs to the comparators"
+    always_described: ClassVar[tuple[str, ...]] = ("radius",)
 
     def check_settings(self) -> None:
         """Check what the paper leaves open."""
@@ -109,7 +119,7 @@ class VACDB(LayeredPolicy):
             )
 
     def rule_settings(self) -> dict[str, float]:
-        """Return the settings of the rule: alpha 0 means T^(-3/2); a constant above 0 replaces the variance-aware radius."""
+        """Return the settings of the rule: alpha 0 means T^(-3/2); a constant above 0 replaces the radius."""
         practical = self.radius == "practical"
         variance = self.variance or ("all" if practical else "high")
         return {
@@ -117,6 +127,7 @@ class VACDB(LayeredPolicy):
             "alpha": self.alpha or 0.0,
             "delta": self.delta,
             "scale": self.scale * (self.practical_multiplier if practical else 1.0),
+            "tight": self.radius == "tight",
             "constant": 0.0 if isinstance(self.radius, str) else self.scale * self.radius,
             "explore": EXPLORE.index(self.explore),
             "variance_everywhere": variance == "all",
@@ -125,6 +136,8 @@ class VACDB(LayeredPolicy):
 
     def prior(self, variances: Floats, reach: float) -> Prior:
         """Return the prior of layer 0; layer l starts with 4^-l of its ridge and precision."""
+        if self.radius == "tight":
+            return Prior(1.0 if self.ridge is None else self.ridge, 1.0, bound=self.theta_bound)
         if self.radius == "theory":
             kappa = self._kappa(reach)
             return Prior(kappa if self.ridge is None else self.ridge, 1.0, kappa, bound=self.theta_bound)
@@ -132,12 +145,6 @@ class VACDB(LayeredPolicy):
         if self.ridge is None:
             return Prior(self.practical_ridge, 1.0, kappa, by_feature=True)
         return Prior(self.ridge, mean_variance(variances), kappa)
-
-    @property
-    def layer_radii_(self) -> Floats:
-        """Current beta_l of every layer."""
-        player = self._fitted()
-        return np.array([player.radius(layer) for layer in range(len(player.learned))])
 
     @property
     def pooled_ridge_(self) -> Floats:
