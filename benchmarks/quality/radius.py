@@ -81,7 +81,7 @@ def one_run(cell: Cell, seed: int) -> tuple[bool, float, float]:
     theta = rng.normal(size=cell.dim)
     theta *= cell.scale / np.linalg.norm(theta)
     settings: dict[str, Any] = {"horizon": cell.rounds, "link": cell.link, "radius": cell.radius, "delta": DELTA}
-    policy = dl.make_policy(
+    policy: Any = dl.make_policy(
         cell.policy, **settings, theta_bound=cell.bound, ridge=cell.ridge, random_state=int(rng.integers(2**31))
     )
     mean = dl.get_link(cell.link).mean
@@ -164,7 +164,19 @@ In the lines marked † |θ*| exceeds `theta_bound`, so the theorem promises not
 def page(stored: dict[str, Any]) -> str:
     """Return the page of what was measured."""
     found = stored["cells"]
-    heads = ["policy", "radius", "arms", "link", "d", "\\|θ*\\|", "S", "ridge", "covered", "largest ratio", "last ratio"]
+    heads = [
+        "policy",
+        "radius",
+        "arms",
+        "link",
+        "d",
+        "\\|θ*\\|",
+        "S",
+        "ridge",
+        "covered",
+        "largest ratio",
+        "last ratio",
+    ]
     rows = []
     for line in found:
         c = Cell(**line["cell"])

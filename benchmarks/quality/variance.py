@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ import numpy as np
 import duelist as dl
 from benchmarks import made_from
 from duelist.core.arrays import Floats, Ints
+from duelist.policies import NativePolicy
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms, World
 from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
@@ -48,17 +49,17 @@ class UnequalRounds(EnvironmentWrapper):
         return arms * np.where(arms[:, :1, :1] > 0.0, NEAR, FAR), count
 
 
-POLICIES: Final[Mapping[str, Callable[[int], Any]]] = {
-    "widths in H (aware)": lambda T: dl.LocalPairUCB(horizon=T, radius=RADIUS, ridge=RIDGE),
-    "widths in Σ (twin)": lambda T: dl.MaxPairUCB(horizon=T, radius=2.0 * RADIUS, ridge=RIDGE),
-    "VACDB, residual variance (aware)": lambda T: dl.VACDB(horizon=T, variance="all"),
-    "VACDB, number of votes (twin)": lambda T: dl.VACDB(horizon=T, variance="high", scale=0.5),
-    "VACDB, tight / 10, from layer 0": lambda T: dl.VACDB(horizon=T, radius="tight", scale=0.1, first_layer=0),
-    "LocalPairUCB": lambda T: dl.LocalPairUCB(horizon=T),
-    "ThompsonPair": lambda T: dl.ThompsonPair(horizon=T),
-    "MaxPairUCB": lambda T: dl.MaxPairUCB(horizon=T, ridge=RIDGE),
-    "MaxInP": lambda T: dl.MaxInP(horizon=T, ridge=RIDGE),
-    "RCDB": lambda T: dl.RCDB(horizon=T),
+POLICIES: Final[Mapping[str, NativePolicy]] = {
+    "widths in H (aware)": dl.LocalPairUCB(radius=RADIUS, ridge=RIDGE),
+    "widths in Σ (twin)": dl.MaxPairUCB(radius=2.0 * RADIUS, ridge=RIDGE),
+    "VACDB, residual variance (aware)": dl.VACDB(variance="all"),
+    "VACDB, number of votes (twin)": dl.VACDB(variance="high", scale=0.5),
+    "VACDB, tight / 10, from layer 0": dl.VACDB(radius="tight", scale=0.1, first_layer=0),
+    "LocalPairUCB": dl.LocalPairUCB(),
+    "ThompsonPair": dl.ThompsonPair(),
+    "MaxPairUCB": dl.MaxPairUCB(ridge=RIDGE),
+    "MaxInP": dl.MaxInP(ridge=RIDGE),
+    "RCDB": dl.RCDB(),
 }
 TWINS: Final = {
     "widths in H (aware)": "widths in Σ (twin)",
@@ -79,7 +80,7 @@ def worlds() -> dict[str, tuple[Environment, int, float]]:
 def some_runs(policy: str, world: str, span: range) -> Floats:
     """Play some runs; return final regret."""
     environment, rounds, unit = worlds()[world]
-    made = {policy: POLICIES[policy](rounds)}
+    made = {policy: POLICIES[policy].replace(horizon=rounds)}
     played = dl.simulate(made, environment, rounds, runs=span, seed=SEED, keep="curves", points=2, threads=1)
     return np.asarray(played.final(policy) / unit)
 
@@ -107,8 +108,8 @@ Made by `make bench-variance` (`benchmarks/quality/variance.py`) from commit {co
 
 The paper's promise is regret that follows the variance of the votes. On the hypercube (d = 5, T = {rounds:,}, {runs} runs), θ* is
 scaled and regret is divided by the scale: the gaps stay the same and the noise falls. No policy knows the scale. Unequal rounds:
-changing arms ({changing:,} rounds) that are near each other in half of the rounds and far apart in the others. Deterministic votes: the better
-arm always wins.
+changing arms ({changing:,} rounds) that are near each other in half of the rounds and far apart in the others. Deterministic
+votes: the better arm always wins.
 
 ## Mean regret
 

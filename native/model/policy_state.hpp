@@ -24,12 +24,12 @@ enum class FitStatus : i64 { current, outdated, unfinished };
 enum class UpdateScope { nothing, one_layer, all_layers };
 
 struct Layer {
-    double ridge = 1.0;     // of the estimate, as a multiple of the squared scale of each feature
-    double prior = 1.0;     // precision before the first outcome, as such a multiple
-    double radius = 0.0;    // of policies whose radius depends on the estimate
-    double learned = 0.0;   // total weight of the outcomes learned
+    double ridge = 1.0;        // of the estimate, as a multiple of the squared scale of each feature
+    double prior = 1.0;        // precision before the first outcome, as such a multiple
+    double radius = 0.0;       // of policies whose radius depends on the estimate
+    double learned = 0.0;      // total weight of the outcomes learned
     double radius_for = -1.0;  // the value of `learned` for which a tight radius was computed
-    double residual = 0.0;  // sum of w^2 (o - mu)^2 as the one-pass estimator predicted it
+    double residual = 0.0;     // sum of w^2 (o - mu)^2 as the one-pass estimator predicted it
     FitStatus fit_status = FitStatus::current;
     bool stale = false;   // whether outcomes were learned since the radius, or the local curvature, was computed
     i64 last_update = 0;  // round of the last update

@@ -21,7 +21,6 @@ public:
     }
 
 private:
-
     // Bounds on the probability that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
     template <class L>
     struct WinBounds {

@@ -12,8 +12,7 @@ struct Votes {
     AlignedDoubles margins, slopes, chords;
     double largest_margin = 0.0, largest_move = 0.0, longest = 0.0;
 
-    Votes(const GlmProblem& p, const double* theta, double bound)
-        : problem(p), margins(p.n), slopes(p.n), chords(p.n) {
+    Votes(const GlmProblem& p, const double* theta, double bound) : problem(p), margins(p.n), slopes(p.n), chords(p.n) {
         kernels->margins(p.z, p.stride, p.dim, theta, p.n, margins.data());
         with_link(p.link, [&](auto l) {
             for (i64 s = 0; s < p.n; s++) {
@@ -110,8 +109,8 @@ TightRadius tight_radius(PolicyState& state, i64 number, double delta, SolverWor
         return l.log_slope_bound(std::max(votes.largest_margin, bound * votes.longest), 0.0);
     });
     double turn = bend * widest_vote(votes.problem, factor) * gap;
-    double local = std::min(0.5 * (turn + std::sqrt(turn * turn + 8.0 * gap)),
-                            std::sqrt((2.0 + bend * votes.largest_move) * gap));
+    double local =
+        std::min(0.5 * (turn + std::sqrt(turn * turn + 8.0 * gap)), std::sqrt((2.0 + bend * votes.largest_move) * gap));
     AlignedDoubles sigma = votes.matrix(votes.problem.mass, at.prior);
     return {local, local * std::sqrt(largest_ratio(factor, std::move(sigma), state.dim))};
 }

@@ -267,7 +267,7 @@ class RadiusReference(Reference):
 
     def tight_radius(self, number: int = 1, delta: float | None = None) -> TightRadius:
         """The tight radii of a layer."""
-        return tight_radius(cast(Exact, self.layer(number)), self.theta_bound, delta or self.delta)
+        return tight_radius(cast("Exact", self.layer(number)), self.theta_bound, delta or self.delta)
 
     def beta(self) -> float:
         """The radius of round t, for policies without layers."""

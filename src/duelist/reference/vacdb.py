@@ -49,7 +49,9 @@ class VACDB(RadiusReference):
 
     def new_layer(self, ell: int) -> Estimator:
         """Line 2: Sigma = 4^-l I, theta = 0, Psi empty, beta = 2^-l (1 + 1/kappa); tight: 2^-l S."""
-        self.radii_[ell] = self.scaled(2.0**-ell * (self.theta_bound if self.radius == "tight" else 1 + 1 / self.kappa_))
+        self.radii_[ell] = self.scaled(
+            2.0**-ell * (self.theta_bound if self.radius == "tight" else 1 + 1 / self.kappa_)
+        )
         return self.new_estimator(prior=4.0**-ell * self.unit_, ridge=4.0**-ell * self.rho_)
 
     def choose(self, arms: Floats, allowed: AllowedPairs) -> Choice:

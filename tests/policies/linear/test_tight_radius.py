@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from benchmarks.quality.radius import Cell, one_run
 from scipy import stats
 
 import duelist as dl
-from benchmarks.quality.radius import Cell, one_run
 from duelist.model.links import get_link
 from duelist.reference.tight_radius import chord, likelihood_temperature
 

@@ -85,7 +85,8 @@ class RadiusPolicy(NativePolicy):
             )
         elif self.radius == "experiment" and self.experiment_radius_error:
             raise InvalidInput(
-                f"Radius 'experiment' {self.experiment_radius_error}.", "Take 'practical', 'tight', 'theory', or a number."
+                f"Radius 'experiment' {self.experiment_radius_error}.",
+                "Take 'practical', 'tight', 'theory', or a number.",
             )
         elif self.radius == "tight" and self.estimator == "online":
             raise InvalidInput(
