@@ -93,7 +93,7 @@ def is_equivariant(name, settings):
 
 def forgets_origins(name, settings):
     """Whether adding a constant to a feature changes no duel."""
-    as_published = "ridge" in settings or settings.get("radius") == "theory"
+    as_published = "ridge" in settings or settings.get("radius") in ("tight", "theory")
     return name not in LOOKS_AT_NORMS or (name == "CoLSTIM" and not as_published)
 
 
@@ -138,7 +138,7 @@ def test_no_policy_escapes():
 
 @pytest.mark.parametrize("name", sorted(NO_EXPERIMENT))
 def test_layered_policies_refuse_the_radius_of_the_experiments(name):
-    with pytest.raises(dl.InvalidInput, match=r"Radius 'experiment' .* 'practical', 'theory', or a number"):
+    with pytest.raises(dl.InvalidInput, match=r"Radius 'experiment' .* 'practical', 'tight', 'theory', or a number"):
         POLICIES[name](radius="experiment")
 
 

@@ -66,7 +66,7 @@ def default_ridge(
     dim = first_arms.shape[1]
     if policy.ridge is not None:
         return np.full(dim, float(policy.ridge))
-    if getattr(policy, "radius", None) == "theory":
+    if getattr(policy, "radius", None) in ("tight", "theory"):
         spread = first_arms.var(axis=0).mean()
         return np.full(dim, policy.practical_ridge * (spread if spread > 0.0 else 1.0))
     multiple = policy.practical_ridge

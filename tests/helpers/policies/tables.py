@@ -51,7 +51,9 @@ class Table:
     def norm(self, i: int, among: Sequence[int], matrix: Any) -> float:
         """Distance of an arm from zero as published, or by default from the mean of the arms in `among`."""
         published = (
-            type(self.policy).__name__ != "CoLSTIM" or self.policy.ridge is not None or self.policy.radius == "theory"
+            type(self.policy).__name__ != "CoLSTIM"
+            or self.policy.ridge is not None
+            or self.policy.radius in ("tight", "theory")
         )
         x = self.arms[i] - (0.0 if published else self.arms[list(among)].mean(axis=0))
         return math.sqrt(float(x @ np.linalg.inv(matrix) @ x))

@@ -207,7 +207,7 @@ def test_a_pair_that_is_known_costs_nothing_more():
 
 
 def test_the_experiments_radius_is_refused():
-    with pytest.raises(dl.InvalidInput, match=r"Radius 'experiment' .*'practical', 'theory', or a number"):
+    with pytest.raises(dl.InvalidInput, match=r"Radius 'experiment' .*'practical', 'tight', 'theory', or a number"):
         dl.LocalPairUCB(radius="experiment")
 
 

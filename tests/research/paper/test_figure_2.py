@@ -10,7 +10,7 @@ from scipy.special import expit
 from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments import tuning
 from duelist.research.experiments.lab import Lab, Result
-from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_HERE
 from duelist.research.paper import figure_2, fitted_models
 from duelist.research.paper.problems import ALL_POLICIES
 from tests.helpers.policy_state import known
@@ -150,13 +150,13 @@ LOW, HIGH = [1.0, 1.1, 0.9, 1.0], [5.0, 5.1, 4.9, 5.0]
     ("ours", "theirs", "conclusion", "named"),
     [
         (result([3, 3, 3, 3], LOW), result([2, 4, 6, 8], HIGH), HOLDS, "from round 2000 on the mean of VACDB is lower"),
-        (result([5, 5, 5, 5], LOW), result([2, 3, 4, 8], HIGH), HOLDS_ONLY_IF, "only from round 4000 on"),
+        (result([5, 5, 5, 5], LOW), result([2, 3, 4, 8], HIGH), HOLDS_HERE, "only from round 4000 on"),
         (result([5, 5, 5, 9], HIGH), result([2, 3, 4, 8], LOW), DOES_NOT_HOLD, "ends with the higher mean"),
         (result([1, 1, 1, 1], LOW), result([2, 2, 2, 2], LOW), DOES_NOT_HOLD, r"\[0, 0\]"),
         (
             result([1, 1, 1, 1], [1.0] * 20),
             result([2, 2, 2, 2], [0.9] * 11 + [50.0] * 9),
-            HOLDS_ONLY_IF,
+            HOLDS_HERE,
             "only in the mean, not in most runs.*9 of 20 runs",
         ),
     ],
@@ -204,7 +204,7 @@ def test_the_experiment_has_all_its_parts(small, tmp_path):
         assert all(len(row) == len(table.columns) for row in table.rows)
     assert len(outcome.tables["other-features"].rows) == 8
     assert len(outcome.claims) == 4
-    assert {claim.conclusion for claim in outcome.claims} <= {HOLDS, HOLDS_ONLY_IF, DOES_NOT_HOLD}
+    assert {claim.conclusion for claim in outcome.claims} <= {HOLDS, HOLDS_HERE, DOES_NOT_HOLD}
     assert set(outcome.figures) == set(outcome.captions) == {"regret", "runs"}
     assert outcome.settings["dropped from EventTime"]["gold pairs capped"] == 1
     assert {"figure 2: events, as published", "figure 2: photos, real votes"} <= set(labels)

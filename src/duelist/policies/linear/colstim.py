@@ -35,7 +35,7 @@ class CoLSTIM(RadiusPolicy):
     ----------
     - The ridge.
     - In the authors' code of Di et al. the branches of the coin are swapped; this follows the original paper.
-    - By default, with neither a ridge nor radius="theory", |x_i| is the distance of an arm from the mean of the arms,
+    - By default, with neither a ridge nor radius "tight" or "theory", |x_i| is the distance of an arm from the mean of the arms,
       so that the origin of a feature (a year, a time stamp) does not matter.
 
     Cost per round: O(K d^2) for the decision, O(n d^2) per Newton step with n distinct differences.

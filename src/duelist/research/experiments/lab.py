@@ -44,6 +44,8 @@ class Result:
     """Sum of sigma_t^2 per run, over rounds whose outcome was learned (in layered policies: exploration)."""
     layer_counts: NDArray[np.int64]
     """Rounds in which each layer learned, (runs, layers); column 0 counts rounds without learning."""
+    late: Floats
+    """Average regret of each run in about the last tenth of the rounds."""
 
     @property
     def layer_share(self) -> Floats:
@@ -64,6 +66,7 @@ class Result:
             variance=curves.variance[:, -1],
             learned_variance=curves.learned_variance[:, -1],
             layer_counts=curves.layers,
+            late=regret[:, -1] - regret[:, int(np.searchsorted(curves.rounds, 0.9 * curves.rounds[-1]))],
         )
 
 

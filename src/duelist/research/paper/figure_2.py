@@ -15,7 +15,7 @@ from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.datasets import CRITERIA, EventTime, load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
 from duelist.research.experiments.reports.figures import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
-from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_ONLY_IF, Claim, Findings
+from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_HERE, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import fitted_models
@@ -227,7 +227,7 @@ def crossing_claim(panel: str, results: Results) -> Claim:
             conditions.append(f"from round {at} on")
         if 2 * lower_in(results) <= len(results["VACDB"].final):
             conditions.append("in the mean, not in most runs")
-        conclusion = HOLDS_ONLY_IF if conditions else HOLDS
+        conclusion = HOLDS_HERE if conditions else HOLDS
         rivals = f"only {' and '.join(conditions)}: {rivals}" if conditions else rivals
     return PROSE.claim("crossing", conclusion, dim=DIM, panel=panel.partition(", ")[2], horizon=HORIZON, rivals=rivals)
 
@@ -262,7 +262,7 @@ def _photos_claim(panels: Mapping[str, Results]) -> Claim:
 
 
 def _conclusion(signs: list[int]) -> str:
-    return HOLDS if min(signs) > 0 else HOLDS_ONLY_IF if max(signs) > 0 else DOES_NOT_HOLD
+    return HOLDS if min(signs) > 0 else HOLDS_HERE if max(signs) > 0 else DOES_NOT_HOLD
 
 
 def _other_row(features: str, panel: str, results: Results) -> tuple[Any, ...]:

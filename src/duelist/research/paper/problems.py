@@ -101,6 +101,13 @@ def families(setting: Figure1aSetting = PAPER_SETTING) -> dict[str, Family]:
     }
 
 
+def as_stated(name: str, horizon: int, **settings: Any) -> NativePolicy:
+    """Return a policy with the radius of its paper, not scaled, and the ridge that the paper's experiments state."""
+    if name != "VACDB":
+        settings = {"ridge": PAPER_RIDGE, **settings}
+    return builtin_policy(name, horizon=horizon, radius="theory", **settings)
+
+
 def as_published(name: str, horizon: int, **settings: Any) -> NativePolicy:
     """Return a policy with the settings of the paper's experiments; layered ones take the scale found for them.
 

@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 HOLDS: Final = "holds"
-HOLDS_ONLY_IF: Final = "holds only if"
+HOLDS_HERE: Final = "holds under these settings"
 DOES_NOT_HOLD: Final = "does not hold"
+CANNOT_BE_TESTED: Final = "cannot be tested this way"
 BEYOND: Final = "beyond the paper"
 """The section of a claim that is ours, not the paper's."""
 
@@ -35,7 +36,7 @@ class Claim:
     figure: str
     """Our numbers, as printed by the experiment."""
     conclusion: str
-    """`HOLDS`, `HOLDS_ONLY_IF` (with the condition in `figure`), or `DOES_NOT_HOLD`."""
+    """`HOLDS`, `HOLDS_HERE` (the setting decides), `DOES_NOT_HOLD`, or `CANNOT_BE_TESTED` (other explanations remain)."""
 
 
 @dataclass

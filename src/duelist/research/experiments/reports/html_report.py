@@ -7,16 +7,17 @@ from html import escape
 from typing import Any, Final
 
 from duelist.research.experiments.reports.findings import (
+    CANNOT_BE_TESTED,
     DOES_NOT_HOLD,
     HOLDS,
-    HOLDS_ONLY_IF,
+    HOLDS_HERE,
     Claim,
     Findings,
     FindingsTable,
 )
 from duelist.research.experiments.reports.text_templates import read_template
 
-_MARK: Final = {HOLDS: "yes", HOLDS_ONLY_IF: "partly", DOES_NOT_HOLD: "no"}
+_MARK: Final = {HOLDS: "yes", HOLDS_HERE: "partly", DOES_NOT_HOLD: "no", CANNOT_BE_TESTED: "open"}
 
 
 def html_report(all_findings: Sequence[Findings], opening: str) -> str:
