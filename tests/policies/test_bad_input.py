@@ -198,7 +198,7 @@ ANY_RADIUS: dict[str, tuple[list[Any], str]] = {
     "horizon": ([0, -5, 2.5, True, "10", NAN, INF], "at least 1), or leave it out"),
     "kappa": ([0, -0.25, NAN, INF, "flat"], "leave it out to derive it"),
     "delta": ([0, 1, -0.1, 1.5, NAN, "small", None], "between 0 and 1"),
-    "radius": (["wide", ""], "Give a number or one of practical, theory"),
+    "radius": (["wide", ""], "Give a number or one of practical, tight, theory"),
     "scale": ([0, -1, NAN, INF, None, "big"], "Give a positive finite number"),
     "theta_bound": ([0, -1, NAN, INF, None], "Give a positive finite number"),
 }

@@ -158,7 +158,7 @@ def _in_horizon(lab: Lab, outcome: Findings, ax: Any) -> None:
             PROSE.claim(
                 "horizon",
                 rate_verdict(slope, radius),
-                name=name,
+                case=name,
                 least=horizons[0],
                 most=horizons[-1],
                 runs=RUNS,
