@@ -29,6 +29,9 @@ def show(tmp_path: Path) -> ContentRenderer:
     ("payload", "blocks"),
     [
         ("<b>hi</b>", [{"type": "markdown", "text": "<b>hi</b>"}]),
+        (f"![a](cat%20x.png) ![]({KEY}) ![b](../outside.png)",
+         [{"type": "markdown", "text": f"![a](cat%20x.png) ![](/api/v1/studies/7/media/{KEY}) ![b](../outside.png)",
+           "images": [f"/api/v1/studies/7/media/{KEY}"]}]),
         ({"text": "plain"}, [{"type": "text", "text": "plain"}]),
         ({"code": "x = 1", "language": "python"}, [{"type": "code", "text": "x = 1", "language": "python"}]),
         ({"image": KEY, "alt": "a cat"}, [{"type": "image", "src": f"/api/v1/studies/7/media/{KEY}", "alt": "a cat"}]),

@@ -39,6 +39,9 @@ _KEY: Final = re.compile(r"[0-9a-f]{32}\.[a-z0-9]+")
 _TEXTS: Final = ("text", "markdown", "code")
 _FILES: Final = ("image", "audio", "video")
 _MAX_NAME_LENGTH: Final = 512
+_PICTURE: Final = re.compile(r"(!\[[^\[\]\n]{0,1000}\]\()([^()\s]{1,512})")
+"""A picture in Markdown: `![what it shows](name)`."""
+_MAX_PICTURES: Final = 50
 
 
 def replace_surrogates(value: Any) -> Any:
@@ -78,7 +81,7 @@ class ContentRenderer:
         """Return the blocks of a payload."""
         if isinstance(payload, str):
             source = self.address_of(payload)
-            return [self._file(payload, source, "")] if source else [_text(self._show_as, payload)]
+            return [self._file(payload, source, "")] if source else [self._text(self._show_as, payload)]
         if isinstance(payload, list):
             if payload and all(_is_message(each) for each in payload):
                 return [block for each in payload for block in self._render_message(each)]
@@ -101,14 +104,30 @@ class ContentRenderer:
                 blocks.append(_external_link(value) if source is None else self._file(value, source, alt, name))
             elif name in _TEXTS and isinstance(value, str):
                 language = payload.get("language")
-                blocks.append(_text(name, value, language if isinstance(language, str) else ""))
+                blocks.append(self._text(name, value, language if isinstance(language, str) else ""))
         return blocks
 
     def _render_message(self, message: dict[str, Any]) -> list[Block]:
         role, content = str(message["role"]), message["content"]
         if isinstance(content, str):
-            return [{"type": "message", "role": role, "text": content}]
+            return [{**self._text("markdown", content), "type": "message", "role": role}]
         return [{"type": "message", "role": role, "text": ""}, *self.render(content)]
+
+    def _text(self, kind: str, text: str, language: str = "") -> Block:
+        """Return a block of text; Markdown has addresses in place of the names of the study's pictures, and lists them."""
+        if kind != "markdown":
+            return _text(kind, text, language)
+        images: list[str] = []
+
+        def with_address(match: re.Match[str]) -> str:
+            source = self.address_of(match[2]) if (media_type(match[2]) or "").startswith("image/") else None
+            if source is None or len(images) >= _MAX_PICTURES:
+                return match[0]
+            images.append(source)
+            return match[1] + source
+
+        shown = _PICTURE.sub(with_address, text)
+        return {**_text(kind, shown), **({"images": images} if images else {})}
 
     def address_of(self, name: str) -> str | None:
         """Return the URL of a media file, or None if this server has no such file."""

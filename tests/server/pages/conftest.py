@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from tests.server.pages.live_server import TOKEN, Server, start_server, stop_server
+from tests.server.pages.media_files import write_media
 
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
@@ -38,7 +39,9 @@ def chromium_path() -> str:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = start_server(tmp_path_factory.mktemp("server"))
+    running = start_server(
+        tmp_path_factory.mktemp("server"), "--media", str(write_media(tmp_path_factory.mktemp("media")))
+    )
     yield running
     stop_server(running)
 

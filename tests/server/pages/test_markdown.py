@@ -17,7 +17,7 @@ RENDER = """async text => {
   const { markdown } = await import('/assets/shared/markdown.js');
   const box = document.createElement('div');
   box.append(markdown(text));
-  return box.innerHTML.replace(/ (tabindex|rel|target|dir|role|aria-label|class)="[^"]*"/g, '');
+  return box.innerHTML.replace(/ (tabindex|rel|target|dir|role|aria-label|class|stretchy|fence)="[^"]*"/g, '');
 }"""
 
 EXPECTED = {
@@ -30,7 +30,7 @@ EXPECTED = {
     "**open": "<p>**open</p>",
     r"\*not\*": "<p>*not*</p>",
     "`a <b> *c*` ``d ` e``": "<p><code>a &lt;b&gt; *c*</code> <code>d ` e</code></p>",
-    "```py\na = 1\n\n*b*\n```\nafter": "<pre><code>a = 1\n\n*b*</code></pre><p>after</p>",
+    "```py\na = 1\n\n*b*\n```\nafter": "<pre><code>a = <span>1</span>\n\n*b*</code></pre><p>after</p>",
     "~~~\nopen": "<pre><code>open</code></pre>",
     "    indented\n    more": "<pre><code>indented\nmore</code></pre>",
     "- a\n- b\n  - c\n- d": "<ul><li>a</li><li>b<ul><li>c</li></ul></li><li>d</li></ul>",
@@ -45,13 +45,79 @@ EXPECTED = {
     "[t](https://a.example/x) [n](javascript:x)": '<p><a href="https://a.example/x">t</a> n</p>',
     "see https://a.example/x.": '<p>see <a href="https://a.example/x">https://a.example/x</a>.</p>',
     "<b>no</b> &amp;": "<p>&lt;b&gt;no&lt;/b&gt; &amp;amp;</p>",
+    "$a^2$ costs $5 and $10": "<p><math><msup><mi>a</mi><mn>2</mn></msup></math> costs $5 and $10</p>",
+    r"\(x_i\) \$ $\nope$": "<p><math><msub><mi>x</mi><mi>i</mi></msub></math> $ <code>\\nope</code></p>",
+    "$$\n\\frac{1}{2}\n$$\nafter": (
+        '<div><math display="block"><mfrac><mn>1</mn><mn>2</mn></mfrac></math></div><p>after</p>'
+    ),
+    "![a cat](cat.png) ![x](https://a.example/x.png)": '<p>a cat <a href="https://a.example/x.png">x</a></p>',
     "": "",
+}
+
+FORMULAS = {
+    r"\sqrt[3]{x}": "<mroot><mi>x</mi><mn>3</mn></mroot>",
+    r"\sum_{i=1}^n i": (
+        '<munderover><mo data-limits="yes" movablelimits="true">∑</mo><mrow><mi>i</mi><mo>=</mo><mn>1</mn></mrow>'
+        "<mi>n</mi></munderover><mi>i</mi>"
+    ),
+    r"\mathbb{R}^d": "<msup><mi>ℝ</mi><mi>d</mi></msup>",
+    r"\text{if } x": "<mtext>if&nbsp;</mtext><mi>x</mi>",
+    r"f'(x)": "<msup><mi>f</mi><mo>′</mo></msup><mo>(</mo><mi>x</mi><mo>)</mo>",
+    r"\left( \alpha \right)": "<mrow><mo>(</mo><mi>α</mi><mo>)</mo></mrow>",
+    r"\hat\theta": '<mover accent="true"><mi>θ</mi><mo>^</mo></mover>',
+    r"\begin{cases} 1 & a \\ 0 \end{cases}": (
+        "<mrow><mo>{</mo><mtable><mtr><mtd><mn>1</mn></mtd><mtd><mi>a</mi></mtd></mtr><mtr><mtd><mn>0</mn></mtd></mtr></mtable></mrow>"
+    ),
+}
+"""LaTeX, and the MathML that it becomes."""
+NOT_IN_SUBSET = [
+    r"\href{javascript:x}{y}",
+    r"\frac{1}",
+    "{" * 60 + "}" * 60,
+    r"\left( x",
+    r"\begin{tikz}\end{tikz}",
+    "a & b",
+    "x" * 5000,
+    r"\def\a{\a\a}\a",
+]
+
+CODE = {
+    ("python", "def f(x):  # \"no\"\n    return 'a' + 1.5"): (
+        "[keyword:def] [call:f](x):  [comment:# \"no\"]\n    [keyword:return] [string:'a'] + [number:1.5]"
+    ),
+    ("js", "const a = `b // c`; // d"): "[keyword:const] a = [string:`b // c`]; [comment:// d]",
+    ("sql", "SELECT 'it' -- all"): "[keyword:SELECT] [string:'it'] [comment:-- all]",
+    ("", "<!-- x --> <b>"): "[comment:<!-- x -->] <b>",
+    ("text", "return 1"): "return 1",
 }
 
 
 @pytest.fixture
 def page(tabs: Tabs) -> Page:
     return tabs.open("/signin")
+
+
+@pytest.mark.parametrize("source", FORMULAS)
+def test_formulas(page: Page, source: str) -> None:
+    assert page.evaluate(RENDER, f"${source}$") == f"<p><math>{FORMULAS[source]}</math></p>"
+
+
+@pytest.mark.parametrize("source", NOT_IN_SUBSET)
+def test_formulas_outside_the_subset_are_shown_as_their_source(page: Page, source: str) -> None:
+    assert page.evaluate("async s => (await import('/assets/shared/math.js')).formula(s)", source) is None
+
+
+@pytest.mark.parametrize(("language", "code"), CODE)
+def test_code_is_highlighted(page: Page, language: str, code: str) -> None:
+    found = page.evaluate(
+        """async ([code, language]) => {
+          const { highlight } = await import('/assets/shared/highlight.js');
+          return highlight(code, language)
+            .map(each => each instanceof Node ? `[${each.className.slice(5)}:${each.textContent}]` : each).join('');
+        }""",
+        [code, language],
+    )
+    assert found == CODE[language, code]
 
 
 def test_elements(page: Page) -> None:
@@ -83,6 +149,14 @@ def test_elements(page: Page) -> None:
         "    ",
         "\n",
         "![",
+        "![a](b",
+        "$",
+        "$a",
+        "$$\n",
+        "\\(",
+        "\\[\n",
+        "$\\frac{",
+        '```\n"',
         "<",
     ],
 )
@@ -122,6 +196,9 @@ MARKS = tuple(
             "\n",
             "\n\n",
             "---",
+            "$",
+            "$$",
+            "\\frac{a}{b}",
         ),
         *("[", "](", ")", "javascript:alert(1)", "https://a.example/", "<script>", "<img src=x onerror=a>", "&amp;"),
         *("\\", "\n    ", "\t", "word ", "\u202e\u00e9\U0001f600"),
@@ -136,7 +213,8 @@ RENDER_MANY = """async ([texts, limit]) => {
       const box = document.createElement('div');
       box.append(markdown(text));
       for (const node of box.querySelectorAll('*')) {
-        const allowed = /^(P|BR|H[3-6]|PRE|CODE|BLOCKQUOTE|DIV|TABLE|THEAD|TBODY|TR|TH|TD|OL|UL|LI|HR|A|EM|STRONG|DEL)$/.test(node.tagName);
+        const text = /^(P|BR|H[3-6]|PRE|CODE|BLOCKQUOTE|DIV|SPAN|TABLE|THEAD|TBODY|TR|TH|TD|OL|UL|LI|HR|A|EM|STRONG|DEL)$/;
+        const allowed = text.test(node.tagName) || /^m[a-z]+$/.test(node.tagName);
         const href = node.getAttribute('href');
         const unsafe = [...node.attributes].some(({ name }) => name.startsWith('on') || name === 'style' || name === 'src');
         if (!allowed || unsafe || (href !== null && !/^(https?:|mailto:)/i.test(href))) found.wrong.push([text, node.outerHTML]);

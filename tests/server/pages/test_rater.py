@@ -251,7 +251,7 @@ def test_on_a_phone_the_sides_are_stacked_and_the_vote_bar_is_visible(server: Se
     assert left is not None
     assert right is not None
     assert right["y"] >= left["y"] + left["height"]
-    for name in ("Top is better", "Tie", "Both bad", "Skip", "Bottom is better", "Undo"):
+    for name in ("Top is better", "Tie", "Both bad", "Skip", "Bottom is better"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     widths = [page.get_by_role("button", name=name).bounding_box()["width"] for name in ("Tie", "Both bad", "Skip")]
     assert min(widths) > 100
@@ -266,7 +266,7 @@ def test_on_a_desktop_the_sides_are_next_to_each_other(
 ) -> None:
     page = tabs.open(server.rater_link(eight_texts[1], "ana"))
     wait_until_ready(page)
-    for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better", "Undo"):
+    for name in ("Left is better", "Tie", "Both bad", "Skip", "Right is better"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
     left, right = (page.locator(f".side.{side}").bounding_box() for side in ("first", "second"))
     assert left is not None

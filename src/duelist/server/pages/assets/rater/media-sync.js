@@ -45,6 +45,9 @@ export function syncedPlayer(first, second) {
     soundButton,
     restartButton,
   );
+  controls.seek = (seconds) => {
+    for (const each of both) each.currentTime = Math.max(0, first.currentTime + seconds);
+  };
   controls.togglePlay = () => playButton.click();
   controls.toggleSound = () => soundButton.click();
   return controls;

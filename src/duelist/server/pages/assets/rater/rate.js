@@ -11,6 +11,7 @@ import {
 import { preloadImages, renderBlocks } from "../shared/content.js";
 import { speak, button, el, find, note, replace } from "../shared/dom.js";
 import { say } from "../shared/sentences.js";
+import { chooseByClick } from "./choose.js";
 import { openLightbox } from "./lightbox.js";
 import { promptForm } from "./live.js";
 import { syncedPlayer } from "./media-sync.js";
@@ -141,6 +142,7 @@ function vote(outcomes) {
     response_seconds: Math.round(performance.now() - state.shownAt) / 1000,
   };
   store("history", [...load("history", []), { pair, outcomes, reason }].slice(-HISTORY_LENGTH));
+  voteBar.showLast(outcomes);
   state.current = null;
   state.votedDuel = pair.id;
   state.newVotes += countOfVote(outcomes);
@@ -167,6 +169,7 @@ async function undo() {
     queue.add({ kind: "undo", duel: last.pair.id, criteria: Object.keys(last.outcomes) });
   state.newVotes -= countOfVote(last.outcomes);
   show(last.pair);
+  voteBar.showLast(null);
   voteBar.restore(last.outcomes);
   find("#reason").value = last.reason ?? "";
   updateStatus();
@@ -184,6 +187,7 @@ async function undoOnServer() {
     if (state.current) state.upcoming.unshift(state.current);
     state.newVotes -= countOfVote({ "": last.outcome });
     state.profile.recent = state.profile.recent.filter((each) => each.duel_id !== last.duel_id);
+    voteBar.showLast(null);
     show(pair);
     updateStatus();
   } catch (error) {
@@ -221,6 +225,8 @@ function updateStatus(error = null) {
   else if (count) status.textContent = say("status.saving");
   else status.textContent = state.newVotes > 0 ? say("status.saved") : "";
   status.className = isStuck ? "warn" : "muted";
+  voteBar.allowUndo(load("history", []).length > 0 || state.profile.recent?.length > 0);
+  find("#hint").hidden = state.profile.votes + state.newVotes > 0;
   const limit = state.profile.max_votes;
   const done = state.profile.votes + state.newVotes;
   find("#progress").textContent = limit
@@ -271,7 +277,11 @@ const ACTIONS = {
   r: () => find("#reason").focus(),
   p: () => state.player?.togglePlay(),
   h: () => state.player?.toggleSound(),
+  j: () => state.player?.seek(-5),
+  l: () => state.player?.seek(5),
 };
+
+chooseByClick([find(".side.first"), find(".side.second")], (outcome) => voteBar?.choose(outcome));
 
 function onKey(event) {
   if (event.key === "Escape" && event.target === find("#reason")) find("#pair").focus();

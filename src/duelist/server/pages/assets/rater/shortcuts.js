@@ -59,6 +59,7 @@ export function showShortcuts(offered, asksReason, onClose) {
     ["g", say("shortcuts.guidelines")],
     ["p", say("shortcuts.play")],
     ["h", say("shortcuts.sound")],
+    ["j l", say("shortcuts.seek")],
     ["?", say("shortcuts.help")],
   ];
   const checkbox = el("input", {

@@ -30,7 +30,13 @@ export class VoteBar {
     replace(
       holder,
       this.criteria.map((criterion, k) => this.#row(criterion, k)),
-      el("div", { class: "below" }, undoButton, el("span", { id: "save-status", class: "muted", role: "status" })),
+      el(
+        "div",
+        { class: "below" },
+        undoButton,
+        el("span", { id: "last-vote", class: "muted" }),
+        el("span", { id: "save-status", class: "muted", role: "status" }),
+      ),
     );
     onLayout(() => {
       for (const each of holder.querySelectorAll("[data-outcome]"))
@@ -86,6 +92,17 @@ export class VoteBar {
     this.#render();
     if (this.#hasSeveral) delete this.#outcomes[this.criteria.at(-1)];
     else find(`[data-outcome="${outcomes[""]}"]`, this.#rows.get(""))?.setAttribute("aria-pressed", "true");
+  }
+
+  /** Show what was chosen last, beside Undo, so that an accidental click or tap is noticed. */
+  showLast(outcomes) {
+    const names = Object.values(outcomes ?? {}).map(shortLabel).join(", ");
+    find("#last-vote").textContent = names && say("vote.given", { outcome: names });
+  }
+
+  /** Show Undo only while there is something to undo. */
+  allowUndo(isPossible) {
+    find("#undo").hidden = !isPossible;
   }
 
   /** Hide the vote buttons; Undo stays. */

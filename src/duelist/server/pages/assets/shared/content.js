@@ -1,23 +1,20 @@
 // What an item shows: blocks of text, Markdown, code, images, audio and video. The server sends data, never markup.
 import { el } from "./dom.js";
+import { highlight } from "./highlight.js";
 import { markdown } from "./markdown.js";
+import { picture, sameOrigin } from "./picture.js";
 import { has, say } from "./sentences.js";
 
 const roleName = (role) => (has(`role.${role}`) ? say(`role.${role}`) : role);
 
 const RENDERERS = {
   text: (block) => el("div", { class: "plain" }, block.text),
-  markdown: (block) => el("div", null, markdown(block.text)),
+  markdown: (block) => el("div", null, markdown(block.text, block.images)),
   code: (block) =>
-    el("pre", { tabindex: 0, dir: "ltr", "aria-label": block.language || say("content.code") }, el("code", null, block.text)),
+    el("pre", { tabindex: 0, dir: "ltr", "aria-label": block.language || say("content.code") }, el("code", null, highlight(block.text, block.language))),
   message: (block) =>
-    el("div", { class: "turn" }, el("b", { dir: "auto" }, roleName(block.role)), el("div", { dir: "auto" }, markdown(block.text))),
-  image: (block) =>
-    el(
-      "button",
-      { type: "button", class: "zoom", "data-zoom": block.src, "aria-label": say("zoom.open", { name: block.alt || say("content.image") }) },
-      el("img", { src: sameOrigin(block.src), alt: block.alt || "" }),
-    ),
+    el("div", { class: "turn" }, el("b", { dir: "auto" }, roleName(block.role)), el("div", { dir: "auto" }, markdown(block.text, block.images))),
+  image: (block) => picture(block.src, block.alt),
   audio: (block) =>
     el("audio", { src: sameOrigin(block.src), controls: true, preload: "auto", "aria-label": block.alt || say("content.audio") }),
   video: (block) =>
@@ -41,14 +38,16 @@ const RENDERERS = {
     ),
 };
 
-/** Media is loaded from this server only, whatever a block says. */
-const sameOrigin = (src) => (String(src).startsWith("/") && !String(src).startsWith("//") ? src : null);
 const webAddress = (href) => (/^https?:\/\//i.test(href) ? href : null);
+
+const BRIEF = 160; // characters: a single text up to this length is shown larger
+const isBrief = (blocks) =>
+  blocks?.length === 1 && blocks[0].type === "text" && blocks[0].text.length <= BRIEF && !blocks[0].text.includes("\n");
 
 export function renderBlocks(blocks) {
   return el(
     "div",
-    { class: "content", dir: "auto" },
+    { class: isBrief(blocks) ? "content brief" : "content", dir: "auto" },
     (blocks ?? []).map((block) =>
       RENDERERS[Object.hasOwn(RENDERERS, block.type) ? block.type : "text"]({
         ...block,
@@ -60,5 +59,6 @@ export function renderBlocks(blocks) {
 
 /** Load the images of blocks that will be shown next. */
 export function preloadImages(blocks) {
-  for (const block of blocks ?? []) if (block.type === "image" && sameOrigin(block.src)) new Image().src = block.src;
+  for (const { type, src, images } of blocks ?? [])
+    for (const each of type === "image" ? [src] : (images ?? [])) if (sameOrigin(each)) new Image().src = each;
 }

@@ -1,6 +1,7 @@
 // DOM helpers. Data enters the page only as text nodes and attributes; nothing here parses HTML, so user content cannot become an element.
 
 const SVG = "http://www.w3.org/2000/svg";
+const MATHML = "http://www.w3.org/1998/Math/MathML";
 
 function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -23,6 +24,8 @@ export function append(node, ...children) {
 
 export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
 export const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const mathml = (tag, attributes, ...children) =>
+  fill(document.createElementNS(MATHML, tag), attributes, children);
 export const find = (selector, within = document) => within.querySelector(selector);
 
 export function replace(node, ...children) {

@@ -1,12 +1,19 @@
 // Markdown to DOM nodes: headings, lists, quotes, tables, code, emphasis and links, never HTML. Unknown syntax is shown as plain text.
 // Parsing takes linear time, so that a long text cannot hang the page.
 import { el } from "./dom.js";
+import { highlight } from "./highlight.js";
+import { formula } from "./math.js";
+import { picture } from "./picture.js";
 import { say } from "./sentences.js";
 
 const MAX_DEPTH = 12;
 const SAFE_LINK = /^(https?:|mailto:)/i;
 
-export function markdown(text) {
+let pictures = []; // of the text that is parsed now: addresses of the study's files
+
+/** The nodes of a text; of its pictures, those are shown whose addresses are in `images`. */
+export function markdown(text, images) {
+  pictures = images ?? [];
   const root = document.createDocumentFragment();
   root.append(...parseBlocks(String(text).replace(/\r\n?/g, "\n").split("\n"), 0));
   return root;
@@ -39,7 +46,22 @@ const startsBlock = (lines, k) =>
   isRule(lines[k]) ||
   /^ {0,3}>/.test(lines[k]) ||
   ITEM.test(lines[k]) ||
+  formulaEnd(lines, k) > 0 ||
   isTable(lines, k);
+
+const FORMULAS = { $$: "$$", "\\[": "\\]" };
+const LONGEST_FORMULA = 40; // lines, so that parsing takes linear time
+
+/** The line after a formula between $$ and $$ or \[ and \] that begins on line k; 0 if none does. */
+function formulaEnd(lines, k) {
+  const first = lines[k].trim();
+  const closing = FORMULAS[first.slice(0, 2)];
+  if (!closing) return 0;
+  if (first.length > 3 && first.endsWith(closing)) return k + 1;
+  for (let end = k + 1; end < Math.min(lines.length, k + LONGEST_FORMULA); end += 1)
+    if (lines[end].includes(closing)) return lines[end].trim().endsWith(closing) ? end + 1 : 0;
+  return 0;
+}
 
 function parseBlocks(lines, depth) {
   const found = [];
@@ -77,17 +99,19 @@ const PARAGRAPH = {
   },
 };
 
-const code = (text) => el("pre", { tabindex: 0, dir: "ltr" }, el("code", null, text));
+const code = (text, language = "") =>
+  el("pre", { tabindex: 0, dir: "ltr" }, el("code", null, highlight(text, language)));
+const math = (source, isBlock) => formula(source, isBlock) ?? el("code", { dir: "ltr" }, source.trim());
 
 const BLOCK_PARSERS = [
   {
     matches: (lines, k) => FENCE.test(lines[k]),
     parse(lines, k) {
-      const fence = FENCE.exec(lines[k])[1];
+      const [, fence, info] = FENCE.exec(lines[k]);
       const closes = (line) => line.trim().startsWith(fence) && line.trim().replaceAll(fence[0], "") === "";
       let end = k + 1;
       while (end < lines.length && !closes(lines[end])) end += 1;
-      return [code(lines.slice(k + 1, end).join("\n")), end + 1];
+      return [code(lines.slice(k + 1, end).join("\n"), info.trim().split(/\s/)[0]), end + 1];
     },
   },
   {
@@ -115,6 +139,14 @@ const BLOCK_PARSERS = [
       while (text.endsWith("#")) text = text.slice(0, -1);
       // The page itself uses the first two levels.
       return [el(`h${Math.min(6, marks.length + 2)}`, null, inline(text.trim())), k + 1];
+    },
+  },
+  {
+    matches: (lines, k) => formulaEnd(lines, k) > 0,
+    parse(lines, k) {
+      const end = formulaEnd(lines, k);
+      const source = lines.slice(k, end).join("\n").trim().slice(2, -2);
+      return [el("div", { class: "formula scroll", tabindex: 0, role: "group", "aria-label": say("content.formula") }, math(source, true)), end];
     },
   },
   { matches: (lines, k) => isRule(lines[k]), parse: (lines, k) => [el("hr"), k + 1] },
@@ -225,7 +257,10 @@ function inline(text, depth = 0) {
   let k = 0;
   while (k < text.length) {
     const mark = text[k];
-    if (mark === "\\" && ESCAPABLE.test(text[k + 1] ?? "")) {
+    if ((mark === "$" || mark === "\\") && formulaAt(text, k)) {
+      const { source, isBlock, next } = formulaAt(text, k);
+      k = put(math(source, isBlock), next);
+    } else if (mark === "\\" && ESCAPABLE.test(text[k + 1] ?? "")) {
       plain += text[k + 1];
       k += 2;
     } else if (mark === "\n") {
@@ -238,6 +273,10 @@ function inline(text, depth = 0) {
         plain += text.slice(k, k + run);
         k += run;
       } else k = put(el("code", null, text.slice(k + run, end).replace(/\n/g, " ")), end + run);
+    } else if (mark === "!" && text[k + 1] === "[" && linkAt(text, k + 1, closing)) {
+      const { label, address, next } = linkAt(text, k + 1, closing);
+      if (pictures.includes(address)) k = put(picture(address, label), next);
+      else k += 1; // a picture elsewhere is shown as a link or as its text: its host would learn who rates
     } else if (mark === "[" && depth < MAX_DEPTH && linkAt(text, k, closing)) {
       const { label, address, next } = linkAt(text, k, closing);
       const inner = inline(label, depth + 1);
@@ -259,6 +298,20 @@ function inline(text, depth = 0) {
 
 const link = (address, inner) =>
   el("a", { href: address, rel: "noopener noreferrer nofollow", target: "_blank" }, inner);
+
+const LONGEST_INLINE_FORMULA = 1000;
+
+/** A formula between $ and $, $$ and $$ or \( and \). "$5 and $10" is none: a closing $ has no space before and no digit after. */
+function formulaAt(text, k) {
+  const found = text.slice(k, k + LONGEST_INLINE_FORMULA);
+  const [opening, closing] = found.startsWith("$$") ? ["$$", "$$"] : found.startsWith("\\(") ? ["\\(", "\\)"] : ["$", "$"];
+  if (!found.startsWith(opening)) return null;
+  const end = found.indexOf(closing, opening.length);
+  const source = found.slice(opening.length, end);
+  if (end < 0 || !source.trim()) return null;
+  const isMoney = opening === "$" && (/^\s|\s$|\\$/.test(source) || /\d/.test(found[end + 1] ?? ""));
+  return isMoney ? null : { source, isBlock: opening === "$$", next: k + end + closing.length };
+}
 
 function runOf(text, k) {
   let end = k;
