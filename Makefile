@@ -211,7 +211,7 @@ screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the docum
 	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 ##@ Benchmarks of speed (use an idle machine)
-.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-scale bench-cluster
+.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-scale bench-cluster bench-solvers
 bench: install ## Time policies and simulations.
 	$(BIN)/python -m benchmarks
 
@@ -244,6 +244,9 @@ bench-scale: for-tests postgres ## Measure votes per second on one PostgreSQL, a
 
 bench-cluster: for-tests ## Run 2,000 cells on a Dask cluster whose processes are killed (10 minutes).
 	$(BIN)/python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
+
+bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
 .PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping

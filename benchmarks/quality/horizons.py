@@ -3,7 +3,7 @@
     python -m benchmarks.quality.horizons [--runs 1000] [--longest 1000000] [--write FILE] [--read FILE] [--page FILE]
 
 Every policy knows the horizon and plays the hypercube of figure 1a. A run pays late if its regret grows in the last tenth
-of its rounds. `--write` stores what was measured; `--read` makes the page of it, without playing.
+of its rounds. `--write` stores the results; `--read` makes the page of stored results, without playing.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def some_runs(policy: str, horizon: int, scale: float, span: range) -> Floats:
 
 
 def measure(runs: int, longest: int, write: Path | None, minutes: float, processes: int) -> list[Played]:
-    """Play all policies, short horizons first; start nothing after so many minutes."""
+    """Play all policies, short horizons first; start no policy after `minutes`."""
     found: list[Played] = []
     end = time.perf_counter() + 60.0 * minutes
     cells = [(policy, HORIZONS[0], CLEAR) for policy in AT_CLEAR_VOTES]
@@ -181,7 +181,7 @@ there: 10 % means that regret grows in proportion to T.
 
 
 def page(stored: dict[str, Any]) -> str:
-    """Return the page of what was measured."""
+    """Return the page of the stored results."""
     everything = [Played(**{**c, "final": np.array(c["final"]), "late": np.array(c["late"])}) for c in stored["cells"]]
     found = [p for p in everything if p.scale == 1.0]
     horizons = sorted({p.horizon for p in found})

@@ -35,7 +35,7 @@ LINKS: Final = ("logistic", "probit", "exponential")
 
 
 class Cell(NamedTuple):
-    """What is varied. The hypercube has all its 2^dim corners; changing arms are 20 new points of the unit sphere."""
+    """The settings that differ between lines. The hypercube has all its 2^dim corners; changing arms are 20 new points of the unit sphere."""
 
     policy: str = "LocalPairUCB"
     arms: str = "hypercube"
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     scale: float = 1.0
     """Length of theta*."""
     bound: float = 1.0
-    """S, as the policy is told."""
+    """S, the `theta_bound` of the policy."""
     ridge: float | None = None
     radius: str = "tight"
 
@@ -118,7 +118,7 @@ def part(cell: Cell, seeds: range) -> list[tuple[bool, float, float]]:
 
 
 def measure(runs: int, processes: int, minutes: float) -> list[dict[str, Any]]:
-    """Play all cells; start none after so many minutes."""
+    """Play all cells; start none after `minutes`."""
     found, start = [], time.perf_counter()
     with ProcessPoolExecutor(processes) as pool:
         for cell in cells():
@@ -153,7 +153,7 @@ estimate is divided by the radius, both in the norm in which the policy measures
 - largest ratio: the largest of all runs and rounds, and the median over runs of the largest of a run.
 - last ratio: the median over runs of the ratio after the last vote.
 
-{verdict}
+{judgement}
 
 {table}
 
@@ -162,7 +162,7 @@ In the lines marked † |θ*| exceeds `theta_bound`, so the theorem promises not
 
 
 def page(stored: dict[str, Any]) -> str:
-    """Return the page of what was measured."""
+    """Return the page of the stored results."""
     found = stored["cells"]
     heads = [
         "policy",
@@ -205,7 +205,7 @@ def page(stored: dict[str, Any]) -> str:
         rounds=ROUNDS,
         fewer=FEWER_ROUNDS,
         promised=f"{100 * (1 - DELTA):g}",
-        verdict=f"The promise is kept in {held} of {len(promised)} lines in which |θ*| is at most S.",
+        judgement=f"The promise is kept in {held} of {len(promised)} lines in which |θ*| is at most S.",
         table="\n".join(_row(cells) for cells in (heads, ["---"] * len(heads), *rows)),
     )
 

@@ -86,7 +86,7 @@ def some_runs(policy: str, world: str, span: range) -> Floats:
 
 
 def measure(runs: int, processes: int, minutes: float) -> dict[str, dict[str, list[float]]]:
-    """Play everything; start no world after so many minutes."""
+    """Play everything; start no world after `minutes`."""
     start, found = time.perf_counter(), {}
     spans = [range(first, min(runs, first + BATCH)) for first in range(0, runs, BATCH)]
     with ProcessPoolExecutor(processes) as pool:
@@ -127,19 +127,19 @@ falls as the noise does.
 
 {ratios}
 
-{verdicts}
+{judgements}
 
 A caution for the first pair: with the logistic link the variance μ' of a vote is also the information that it carries, so H is
 at most Σ/4 and its widths are at least twice as large. At equal multiples the aware policy explores more where votes are clear. Its gain is
 validity: r bounds the error in H whatever the variance, while in Σ a valid radius has to grow with λ_max(H⁻¹Σ).
 
-FGTS is not played here: it draws from its posterior by Markov chains, which takes too long for so many runs. NVLDB's linear part
+FGTS is absent: it draws from its posterior by Markov chains, which takes too long for {runs} runs. NVLDB's linear part
 has no public rule that we could check against.
 """
 
 
 def page(stored: dict[str, Any]) -> str:
-    """Return the page of what was measured."""
+    """Return the page of the stored results."""
     found = {
         world: {policy: np.array(values) for policy, values in cell.items()} for world, cell in stored["cells"].items()
     }
@@ -148,7 +148,7 @@ def page(stored: dict[str, Any]) -> str:
         [policy, *(f"{cell[policy].mean():.1f} ± {_error(cell[policy]):.1f}" for cell in found.values())]
         for policy in POLICIES
     ]
-    rows, verdicts = [], []
+    rows, judgements = [], []
     for aware, twin in TWINS.items():
         drawn = {world: _log_ratios(cell[aware], cell[twin], rng) for world, cell in found.items()}
         at = {world: np.exp(float(np.log(cell[aware].mean() / cell[twin].mean()))) for world, cell in found.items()}
@@ -157,7 +157,7 @@ def page(stored: dict[str, Any]) -> str:
         change = drawn[last] - drawn[first]
         low, high = np.quantile(change, [0.025, 0.975])
         word = "falls" if high < 0.0 else "rises" if low > 0.0 else "does not change beyond its interval"
-        verdicts.append(
+        judgements.append(
             f"- {aware}: from {first} to {last} the ratio {word}, by a factor of {_interval(np.exp(change))}: "
             f"variance-awareness {'**holds** here' if high < 0.0 else '**does not hold** here'}."
         )
@@ -168,7 +168,7 @@ def page(stored: dict[str, Any]) -> str:
         runs=len(next(iter(next(iter(found.values())).values()))),
         means=_table(["policy", *found], means),
         ratios=_table(["pair", *found], rows),
-        verdicts="\n".join(verdicts),
+        judgements="\n".join(judgements),
     )
 
 

@@ -1,0 +1,66 @@
+"""The pages of the radius, of long horizons and of the variance, made from a few short runs."""
+
+import json
+
+import pytest
+from benchmarks.quality import horizons, radius, variance
+from benchmarks.speed import solvers
+
+
+@pytest.fixture(autouse=True)
+def _named_commit(monkeypatch):
+    monkeypatch.setenv("DUELIST_COMMIT", "abc1234")
+
+
+def test_the_radius_page_counts_the_lines_that_keep_the_promise(monkeypatch):
+    few = [radius.Cell(), radius.Cell("VACDB", scale=4.0), radius.Cell("VACDB", radius="theory")]
+    monkeypatch.setattr(radius, "cells", lambda: iter(few))
+    stored = json.loads(json.dumps({"commit": "abc1234", "cells": radius.measure(2, 1, 1.0)}))
+    text = radius.page(stored)
+    assert "from commit abc1234" in text
+    assert "in 2 of 2 lines in which |θ*| is at most S" in text
+    assert text.count("†") == 2
+    stored["cells"][0]["covered"] = 0
+    assert "in 1 of 2 lines" in radius.page(stored)
+
+
+def test_the_horizon_page_has_slopes_and_late_shares(monkeypatch, tmp_path):
+    monkeypatch.setattr(horizons, "HORIZONS", (20, 40, 80, 160))
+    monkeypatch.setattr(horizons, "POLICIES", {k: horizons.POLICIES[k] for k in horizons.AT_CLEAR_VOTES})
+    stored = tmp_path / "stored.json"
+    horizons.measure(3, 160, stored, 1.0, 1)
+    text = horizons.page(json.loads(stored.read_text()))
+    assert "T = 160" in text
+    for name in horizons.AT_CLEAR_VOTES:
+        assert text.count(f"| {name} |") == 4
+    assert "| MaxPairUCB, ridge 1 | " in text
+    assert "1.00 [1.00, 1.00]" in text
+
+
+def test_the_variance_page_judges_each_pair_of_twins(monkeypatch):
+    monkeypatch.setattr(variance, "CUBE_ROUNDS", 30)
+    monkeypatch.setattr(variance, "CHANGING_ROUNDS", 30)
+    monkeypatch.setattr(variance, "ProcessPoolExecutor", _Here)
+    text = variance.page({"commit": "abc1234", "cells": variance.measure(3, 1, 1.0)})
+    assert text.count("variance-awareness **") == len(variance.TWINS)
+
+
+class _Here:
+    """Plays in this process, where the rounds are few."""
+
+    def __init__(self, _processes):
+        self.map = map
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+def test_all_exact_solvers_reach_the_root_of_every_problem():
+    for problem in (solvers.Problem(60, 3), solvers.Problem(60, 3, units=1e12)):
+        for solver in ("newton", "agd", "svrg"):
+            found = solvers.solve(problem, solver)
+            assert found.converged
+            assert found.error < 1e-5
