@@ -35,7 +35,7 @@ LINKS: Final = ("logistic", "probit", "exponential")
 
 
 class Cell(NamedTuple):
-    """The settings that differ between lines. The hypercube has all its 2^dim corners; changing arms are 20 new points of the unit sphere."""
+    """The settings of a line. The hypercube has all its 2^dim corners; changing arms are 20 new points of the unit sphere."""
 
     policy: str = "LocalPairUCB"
     arms: str = "hypercube"

@@ -84,7 +84,7 @@ def solve(problem: Problem, solver: str) -> Solved:
 
 PAGE: Final = """# Solvers of the estimating equation
 
-Made by `make bench-solvers` (`benchmarks.speed.solvers.py`) from commit {commit}; do not edit.
+Made by `make bench-solvers` (`benchmarks/speed/solvers.py`) from commit {commit}; do not edit.
 
 The paper names three ways to compute its estimate: Newton's method, accelerated gradient descent and SVRG, and online learning
 with one pass. `dl.fit_mle(solver=...)` has all four. Times are the shortest of {tries} tries, in milliseconds. The error is
@@ -115,9 +115,13 @@ def page() -> str:
             found = solve(problem, solver)
             print(problem, solver, found, flush=True)
             status = "" if found.converged or solver == "online" else ", not converged"
-            cells.append(f"{found.milliseconds:.2g} ms, {found.error:.1g}{status}")
+            cells.append(f"{_number(found.milliseconds)} ms, {found.error:.1g}{status}")
         rows.append(cells)
     return PAGE.format(commit=made_from(), tries=TRIES, table=_table(heads, rows))
+
+
+def _number(value: float) -> str:
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 def _table(heads: list[str], rows: Iterable[list[str]]) -> str:
