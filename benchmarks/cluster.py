@@ -2,8 +2,8 @@
 
     python -m benchmarks.cluster --page docs/evidence/benchmarks-cluster.md
 
-Every process is a real one: a scheduler and workers as `dask scheduler` and `dask worker` start them, killed with SIGKILL. What must
-hold is checked, and a failure ends the program; what is measured is written to the page.
+Every process is a real one: a scheduler and workers as `dask scheduler` and `dask worker` start them, killed with SIGKILL. The
+program checks the guarantees and stops at a failure; it writes its measurements to the page.
 """
 
 from __future__ import annotations

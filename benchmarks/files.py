@@ -1,9 +1,9 @@
-"""How long 100,000 votes take into a file and out of one, and what memory that needs.
+"""Time and memory of importing and exporting 100,000 votes.
 
     python -m benchmarks.files [votes ...]
 
-Each is done in a process of its own, on SQLite; memory is what the process needed at most, above what it had when the library
-was loaded and the study open.
+Each measurement is a separate process, on SQLite; memory is the peak of the process above its memory after the library
+was loaded and the study opened.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FORMATS = ("jsonl", "csv", "arena", "trl")
 
 
 def votes(n: int) -> Iterator[object]:
-    """Votes on 100 models that answer each of 1,000 questions in a way of their own, some 400 characters an answer."""
+    """Yield votes on 100 models with different answers to each of 1,000 questions, some 400 characters per answer."""
     from duelist.study.formats import Comparison
     from duelist.study.records import Outcome
 

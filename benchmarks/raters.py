@@ -5,11 +5,11 @@
 thought     64 raters in one process, each thinking for some 4 s between an ask and its tell: 1,000 arms, 64 features
 busy        64, 128 and 192 raters in one process, each thinking for a quarter of a second: 1,000 arms, 16 features
 processes   4 processes with 3 raters each, who do not think: 100 arms, 16 features
-cpu         CPU time of one ask while 64 duels are out
-most        16 raters in one process, who do not think: the most votes a second
+cpu         CPU time of one ask while 64 duels are pending
+most        16 raters in one process, who do not think: the most votes per second
 meanwhile   the longest wait of 8 raters while 100,000 votes are imported, and while the leaderboard of those is made
 
-Everything runs on this machine: SQLite in a folder of `--folder`, PostgreSQL in a server of its own that waits for the disk. A
+Everything runs on this machine: SQLite in a folder of `--folder`, PostgreSQL in a separate server that waits for the disk. A
 wait is the time from the call of `ask` or `tell` until it returns.
 """
 
@@ -121,7 +121,7 @@ def one_process(url: str, number: int, raters: int, seconds: float, ready: objec
 # -- tables ------------------------------------------------------------------------------
 
 
-HEAD = ("", "ask: median", "p99", "longest", "tell: median", "p99", "longest", "votes a second")
+HEAD = ("", "ask: median", "p99", "longest", "tell: median", "p99", "longest", "votes per second")
 
 
 def row(what: str, waits: Waits, seconds: float) -> list[str]:
@@ -156,7 +156,7 @@ def processes(url: str, seconds: float) -> tuple[str, Waits, float]:
 
 
 def cpu(url: str, n_arms: int, dim: int, rounds: int = 60) -> list[float]:
-    """CPU seconds of an ask with so many duels out, and of its tell, each the median; all threads of the process counted."""
+    """Return the median CPU seconds of an ask with some pending duels, and of its tell, over all threads of the process."""
     study = filled(url, n_arms, dim)
     for k in range(200):
         study.tell(study.ask(f"early {k % 16}").id, ("first", "second")[k % 2], f"early {k % 16}")
@@ -259,7 +259,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--databases", nargs="+", choices=["sqlite", "postgres"], default=["sqlite", "postgres"])
-    parser.add_argument("--page", type=Path, help="where to write what is printed")
+    parser.add_argument("--page", type=Path, help="page to write")
     parser.add_argument("--folder", type=Path, default=Path("out"), help="where the SQLite files are made")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.scale --page docs/evidence/benchmarks-scale.md [--rows 1000000] [--seconds 8]
 
-A server of its own on this machine, which waits for the disk. Votes a second: raters who do not think, in one study and in several at once.
-Growth: a study with more and more votes; then rows of another study by the million beside it, put in by SQL.
+A separate server on this machine, which waits for the disk. Votes per second: raters without delay, in one study and in several at once.
+Growth: a study with more and more votes; then a million rows of another study, inserted by SQL.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def filled(url: str, name: str) -> Study:
 
 
 def rate(study: Study, raters: int, seconds: float) -> float:
-    """Votes a second of so many raters in threads of this process."""
+    """Return the votes per second of some raters in threads of this process."""
     for k in range(2):  # whatever is loaded once
         study.tell(study.ask(f"first {k}").id, "first", f"first {k}")
     with playing(study, [f"rater {k}" for k in range(raters)], 0.0) as waits:
@@ -53,7 +53,7 @@ def one_study(url: str, name: str, raters: int, seconds: float, ready: Any, foun
 
 
 def several(url: str, studies: int, raters: int, seconds: float) -> float:
-    """Votes a second of several studies, each in a process of its own."""
+    """Return the votes per second of several studies, each in a separate process."""
     for k in range(studies):
         filled(url, f"study {k}").close()
     context = multiprocessing.get_context("spawn")
@@ -186,13 +186,13 @@ def page(rows: int, seconds: float, folder: Path) -> str:
         f"one fdatasync of 4 KiB took {1e3 * fsync_time(folder):.1f} ms. "
         f"Studies have {ARMS:,} arms with {DIM} features and the default policy; raters do not think.",
         "",
-        *table(("studies at once", "raters", "votes a second, all together"), rates),
+        *table(("studies at once", "raters", "votes per second, all together"), rates),
         "What grows with the votes of a study:",
         "",
         *table(("votes", "ask + tell, ms", "open, s", "first leaderboard, s", "next leaderboard, s"), grown),
         "What a vote takes on disk, and how fast rows go in by SQL:",
         "",
-        *table(("table", "bytes a row", "bytes a row in indexes", "rows a second"), sizes),
+        *table(("table", "bytes per row", "bytes per row in indexes", "rows per second"), sizes),
         *notes,
         "",
     ]

@@ -2,8 +2,8 @@
 
     python -m benchmarks.server --page docs/evidence/benchmarks-server.md
 
-The server is a process of its own (`duelist serve`), and so are those who ask. 64 raters with a token each share a number of votes
-a second: each asks, then votes; what is measured is what they wait for each. Dashboards read everything they show again and again.
+The server (`duelist serve`) and its clients are separate processes. 64 raters, each with a token, share a rate of votes per second:
+each asks, then votes, and the response times of both are measured. Dashboards poll everything that they show.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ OUTCOMES = ("first", "second", "tie")
 
 
 async def rate(address: str, study: int, tokens: list[str], rate: float, seconds: float) -> dict[str, list[float]]:
-    """Raters who vote so often together; how long each request took, by verb."""
+    """Let raters vote at a common rate, and return the response times by verb."""
     taken: dict[str, list[float]] = {"ask": [], "tell": []}
     free = asyncio.Queue[str]()
     for token in tokens:
@@ -111,7 +111,7 @@ async def crowd(
 
 
 def play(given: dict[str, Any]) -> dict[str, Any]:
-    """The crowd in a process of its own, so that it does not share a Python with whoever measures."""
+    """Run the crowd in a separate process, so that it does not share an interpreter with the measurement."""
     import subprocess
 
     done = subprocess.run(
@@ -127,7 +127,7 @@ def play(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def filled(url: str, n_arms: int, dim: int, votes: int) -> Study:
-    """A study that has so many votes already."""
+    """Return a study with this many votes."""
     study = make(url, n_arms, dim)
     rng = np.random.default_rng(1)
     utility = rng.normal(size=n_arms)
@@ -171,7 +171,7 @@ def told(name: str, found: dict[str, Any]) -> str:
 
 
 def measure(which: str, seconds: float, n_arms: int, dim: int, votes: int, say: Any) -> list[str]:
-    """One storage: at 20 votes a second with no dashboard and with five; then faster and faster."""
+    """One storage: at 20 votes per second with no dashboard and with five; then faster and faster."""
     lines = []
     with storages(which) as url, tempfile.TemporaryDirectory() as folder:
         study = filled(url, n_arms, dim, votes)
@@ -184,7 +184,7 @@ def measure(which: str, seconds: float, n_arms: int, dim: int, votes: int, say: 
             for watching in (0, 5):
                 before = memory(server)
                 found = play({**common, "rate": 20, "seconds": seconds, "watching": watching})
-                lines.append(told(f"{which}, {votes:,} votes, {watching} dashboards, 20 votes a second", found))
+                lines.append(told(f"{which}, {votes:,} votes, {watching} dashboards, 20 votes per second", found))
                 if found["analysis"]:
                     slow = np.quantile(found["analysis"], [0.5, 0.99])
                     say(
@@ -195,19 +195,19 @@ def measure(which: str, seconds: float, n_arms: int, dim: int, votes: int, say: 
             for rate_ in (40, 60, 80, 100, 130, 160, 200):
                 found = play({**common, "rate": rate_, "seconds": max(8.0, seconds / 4), "watching": 0})
                 slowest = max(np.quantile(found[verb], 0.99) for verb in ("ask", "tell"))
-                say(f"{which}: {rate_} votes a second: p99 {1000 * slowest:.0f} ms")
+                say(f"{which}: {rate_} votes per second: p99 {1000 * slowest:.0f} ms")
                 if slowest > 0.05:
                     break
                 best = rate_
             lines.append(
-                f"| {which}, {votes:,} votes: highest rate with p99 under 50 ms | {best or 20:.0f} votes a second | |"
+                f"| {which}, {votes:,} votes: highest rate with p99 under 50 ms | {best or 20:.0f} votes per second | |"
             )
             say(lines[-1])
     return lines
 
 
 def restarts(votes: int, times: int, say: Any) -> str:
-    """From the start of the program to its first duel, with so many votes in the log."""
+    """Time from the start of the program to its first duel, with this many votes in the log."""
     with storages("SQLite") as url, tempfile.TemporaryDirectory() as folder:
         study = filled(url, 1000, 64, votes)
         (token,) = rater_tokens(study, ["ana"]).values()
@@ -254,7 +254,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path)
     parser.add_argument("--storage", nargs="+", default=["SQLite", "PostgreSQL"])
     parser.add_argument(
-        "--requests", type=int, default=0, help="for the memory: so many requests; 144,000 are an hour's"
+        "--requests", type=int, default=0, help="number of requests for the memory test; 144,000 are one hour"
     )
     given = parser.parse_args()
     if given.crowd:
@@ -267,7 +267,7 @@ def main() -> None:
     notes: list[str] = []
     load = os.getloadavg()[0]
 
-    def keep() -> None:  # after each part, so that whoever stops early has what was measured
+    def keep() -> None:  # after each part, so that an interrupted run keeps its measurements
         if given.page:
             given.page.write_text(page(lines, notes, load))
 
@@ -286,7 +286,7 @@ def page(lines: list[str], notes: list[str], load: float) -> str:
     return "\n".join([
         "# Benchmarks of the study server", "",
         f"Made by `make bench-server`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
-        "64 raters with 1,000 arms of 64 features (800 arms where there are 100,000 votes) share a number of votes a second;",
+        "64 raters with 1,000 arms of 64 features (800 arms where there are 100,000 votes) share a number of votes per second;",
             "the server, those who rate, and the database are processes on one",
         "machine. Milliseconds that a rater waits: median / p99 / longest.", "",
         "| | ask | tell |", "|---|---|---|", *lines, "", *notes, "",

@@ -116,7 +116,7 @@ def fsync_time(folder: Path, rounds: int = 50) -> float:
 
 
 def rounds_table(folder: Path, sizes: Sequence[int], policies: Sequence[str], rounds: int) -> tuple[list[str], Study]:
-    """Ask + tell against Optuna's, and the largest study, for what is measured next."""
+    """Time ask + tell against Optuna's; also return the largest study for further measurements."""
     plays = {"Optuna, random sampler": optuna_round(folder)}
     for policy in policies:
         for votes in sizes:

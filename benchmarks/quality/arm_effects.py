@@ -37,7 +37,7 @@ def chance(gap: float) -> float:
 
 
 def milliseconds(policy: Any, arms: Any, utility: np.ndarray, votes: int, rounds: int = ROUNDS) -> float:
-    """The median CPU time of an ask with its tell, after so many votes on random pairs."""
+    """Return the median CPU time of an ask with its tell, after some votes on random pairs."""
     rng = np.random.default_rng(1)
     policy.initialize(arms)
     for _ in range(votes):
@@ -80,7 +80,7 @@ def costs() -> list[str]:
 
 
 def study_costs(n: int = 2000, out: int = 16, rounds: int = 60) -> list[str]:
-    """CPU of ask and tell in a study in memory, with some duels out with others."""
+    """Time ask and tell in a study in memory, with some pending duels of other raters."""
     lines = ["| goal | features | ask | tell |", "|---|---:|---:|---:|"]
     rng = np.random.default_rng(0)
     features, utility = rng.normal(size=(n, FEATURES)), rng.normal(size=n)
@@ -107,7 +107,7 @@ def study_costs(n: int = 2000, out: int = 16, rounds: int = 60) -> list[str]:
 
 
 def right_pairs(found: np.ndarray, truth: np.ndarray) -> float:
-    """The share of pairs that are in the right order."""
+    """Return the share of pairs in the right order."""
     first, second = np.triu_indices(len(truth), 1)
     return float(((found[first] - found[second]) * (truth[first] - truth[second]) > 0.0).mean())
 
@@ -140,7 +140,7 @@ def plain_utilities(policy: Any, table: Any) -> np.ndarray:
 def votes_until(
     name: str, table: Any, utility: np.ndarray, seed: int, done: Callable[[np.ndarray], bool], most: int
 ) -> int:
-    """Votes until the estimate is good enough for the first time; looked at after every fifth."""
+    """Return the votes until the estimate is good enough for the first time, checked after every fifth."""
     policy = POLICIES[name](estimator="online", random_state=seed)
     rng = np.random.default_rng([seed, 7])
     for t in range(1, most + 1):
@@ -230,7 +230,7 @@ def percent(values: list[float]) -> str:
 
 
 def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
-    """What is lost where not all arms fit in the block: the arm that is named, and the order of all arms."""
+    """Measure the loss if not all arms fit in the block: the recommended arm, and the order of all arms."""
     lines = [
         "| block | rank of the arm named by BestArmPair | by LocalPairUCB | pairs in order, UniformPair | ask + tell |",
         "|---:|---:|---:|---:|---:|",

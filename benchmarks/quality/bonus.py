@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality.bonus [--runs 512]
 
-A program of its own, much smaller than the library and sharing nothing with it but the goals, so that a bonus is a line to
+A separate program, much smaller than the library and sharing only the goals with it, so that a bonus is one line to
 change. Every variant plays the same runs of 4,000 rounds: the hypercube of the paper (dim 5, 32 arms) and 32 random arms in 5
 dimensions, theta* of random direction at four scales. Its seeds are used by no figure of `docs/evidence/frontier.md`.
 """
@@ -76,7 +76,7 @@ def slope(v: float) -> float:
 
 @njit(cache=True)
 def bonus(square: float, gap: float, shape: int, c: float, less: float, power: float) -> float:
-    """What is added to the utilities of a pair."""
+    """Return the bonus added to the utilities of a pair."""
     if shape == FLAT:
         return c * math.sqrt(DIM * math.log(HORIZON) * square)
     here = slope(gap)
@@ -194,7 +194,7 @@ def regret_of_a_run(
             solve_lower(factor, white[a])
         i, j = best_pair(u, white, shape, c, less, power)
         cost = utility.max() - 0.5 * (utility[i] + utility[j])
-        if i == j:  # nothing is learned, so nothing changes any more
+        if i == j:  # a self-duel teaches nothing, so all later rounds are the same
             return total + cost * (HORIZON - t)
         total += cost
         if row_of[i, j] < 0:
@@ -287,7 +287,7 @@ def page(found: dict[str, RegretSummary], runs: int) -> str:
     lines = [
         "# Which bonus a pair should have",
         "",
-        f"Made by `make bench-bonus` (`benchmarks/quality/bonus.py`), {runs} runs of {HORIZON} rounds a problem; do not edit.",
+        f"Made by `make bench-bonus` (`benchmarks/quality/bonus.py`), {runs} runs of {HORIZON} rounds per problem; do not edit.",
         "",
         "- L = log(1 + T μ' W²), f = μ'/μ'(0) at the gap of the pair; ridges in units of the arms' variance, 1 where none is named.",
         "- mean, rms: mean and root mean square of regret, divided by those of 2 · 0.6 L, the bonus the library had first;",
@@ -330,7 +330,7 @@ def draw(found: dict[str, RegretSummary]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=512, help=f"runs a problem, a multiple of {BLOCK}")
+    parser.add_argument("--runs", type=int, default=512, help=f"runs per problem, a multiple of {BLOCK}")
     runs = parser.parse_args().runs
     if runs <= 0 or runs % BLOCK:
         parser.error(f"--runs is {runs}; give a multiple of {BLOCK}")

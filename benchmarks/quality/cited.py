@@ -30,7 +30,7 @@ PAGE = DOCS / "cited.md"
 VOTES = 1000
 LOOKS = (100, 300, 1000)
 SLOW = {"FGTS": 3}
-"""Policies in plain Python are played in one run of so many."""
+"""Policies in plain Python play only every n-th run."""
 POLICIES: dict[str, Callable[..., Any]] = {
     "LocalPairUCB": dl.LocalPairUCB,
     "BestArmPair": dl.BestArmPair,
@@ -92,7 +92,7 @@ def world_of(environment: Environment, run: int) -> tuple[np.ndarray, np.ndarray
     return arms, arms @ world.theta if world.utilities is None else world.utilities
 
 
-def judged(
+def evaluate_votes(
     arms: np.ndarray, utilities: np.ndarray, differences: list[np.ndarray], outcomes: list[float]
 ) -> list[float]:
     """Whether the best arm is named; Kendall's tau; the excess log-loss of votes on random pairs of arms."""
@@ -109,7 +109,7 @@ def judged(
 
 
 def play(title: str, name: str, run: int) -> list[float]:
-    """Regret of the published rule; then for each look of votes on different arms, what `judged` says."""
+    """Regret of the published rule; then for each look of votes on different arms, what `evaluate_votes` says."""
     arms, utilities = world_of(PROBLEMS[title], run)
     make = partial(POLICIES[name], horizon=VOTES, random_state=run)
     regret = 0.0
@@ -120,7 +120,7 @@ def play(title: str, name: str, run: int) -> list[float]:
         differences.append(arms[duel.first] - arms[duel.second])
         outcomes.append(outcome)
         if len(outcomes) in LOOKS:
-            found += judged(arms, utilities, differences, outcomes)
+            found += evaluate_votes(arms, utilities, differences, outcomes)
     return found
 
 

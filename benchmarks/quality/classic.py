@@ -128,7 +128,7 @@ def play(problem: TableProblem, threads: int | None = None) -> tuple[Runs, dict[
     return Runs.join(parts), cost
 
 
-# -- what is written ---------------------------------------------------------------------
+# -- the page ---------------------------------------------------------------------
 
 
 def told(values: NDArray[np.float64]) -> str:
@@ -157,7 +157,7 @@ def cost_rows(costs: dict[str, dict[str, float]]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class PaperClaim:
-    """What a paper says, and what is measured here."""
+    """A claim of a paper, and its measurement here."""
 
     says: str
     paper: str
@@ -165,8 +165,8 @@ class PaperClaim:
     measured: str
 
     def row(self) -> str:
-        verdict = {True: "yes", False: "no", None: "not decided"}[self.holds]
-        return f"| {self.says} | {self.paper} | {verdict} | {self.measured} |"
+        conclusion = {True: "yes", False: "no", None: "not decided"}[self.holds]
+        return f"| {self.says} | {self.paper} | {conclusion} | {self.measured} |"
 
 
 def less(results: dict[str, Runs], key: str, one: str, other: str, kind: str = "average") -> tuple[bool | None, str]:
@@ -174,14 +174,14 @@ def less(results: dict[str, Runs], key: str, one: str, other: str, kind: str = "
     runs = results[key]
     gap = runs.final(one, kind) - runs.final(other, kind)
     low, high = interval(gap)
-    verdict = True if high < 0.0 else False if low > 0.0 else None
+    conclusion = True if high < 0.0 else False if low > 0.0 else None
     means = ", ".join(f"{name} {runs.final(name, kind).mean():.0f}" for name in (one, other))
-    return verdict, f"{key}: {means} (difference {low:.0f} to {high:.0f})"
+    return conclusion, f"{key}: {means} (difference {low:.0f} to {high:.0f})"
 
 
 def all_of(parts: list[tuple[bool | None, str]]) -> tuple[bool | None, str]:
-    verdicts = [holds for holds, _ in parts]
-    whole = False if False in verdicts else None if None in verdicts else True
+    conclusions = [holds for holds, _ in parts]
+    whole = False if False in conclusions else None if None in conclusions else True
     return whole, "; ".join(words for _, words in parts)
 
 

@@ -30,7 +30,7 @@ TRUTH = np.linspace(1.5, -1.5, N_ARMS)
 
 
 class CoverageCell(NamedTuple):
-    """What is varied."""
+    """The settings of a cell."""
 
     nu: float = NO_TIES
     votes: int = FEW
@@ -208,7 +208,7 @@ The stated rate is {level:.0%}; the aim is 93 to 97 %.
 
 {main}
 
-{verdict}
+{conclusion}
 
 The leader's interval holds as often as any other: the prior shrinks the arm that was lucky back towards the mean by as much
 as luck brings on average. Estimates are shrunk with few votes ("estimate / truth"), and the intervals count that in.
@@ -250,7 +250,7 @@ def main() -> None:
         print(f"{cell}: {found[cell]} in {time.perf_counter() - start:.0f} s", flush=True)
     ordinary = [found[cell].held for cell in cells()]
     outside = sum(not 0.93 <= held <= 0.97 for held in ordinary)
-    verdict = (
+    conclusion = (
         f"{len(ordinary) - outside} of {len(ordinary)} lines are within 93 to 97 %: "
         f"from {100 * min(ordinary):.1f} to {100 * max(ordinary):.1f} %."
     )
@@ -261,7 +261,7 @@ def main() -> None:
         main="\n".join(table((cell, found[cell]) for cell in cells())),
         given="\n".join(given_table((cell, held_by_place(cell, options.logs)) for cell in given_cells())),
         strange="\n".join(table((cell, found[cell]) for cell in strange_cells())),
-        verdict=verdict,
+        conclusion=conclusion,
     )
     print(page)
     if options.page is not None:

@@ -2,8 +2,8 @@
 
     python -m benchmarks.quality.system_intervals [--logs 1000] [--adaptive-logs 1000] [--page FILE]
 
-8 systems answer 40 prompts, and 20 raters vote. Each answer deviates from its system's utility, and each rater has tastes
-of their own; both are drawn anew for every log, as are utilities. The truth is the utility of the crowd: that of the model
+8 systems answer 40 prompts, and 20 raters vote. Each answer deviates from its system's utility, and raters differ in their
+tastes; both are drawn anew for every log, as are utilities. The truth is the utility of the crowd: that of the model
 closest to how an average rater votes on an average prompt.
 """
 
@@ -36,7 +36,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 
 class SystemCell(NamedTuple):
-    """What is varied."""
+    """The settings of a cell."""
 
     ties: str = "some"
     votes: int = FEW
@@ -177,7 +177,7 @@ to 97 %. "Without clusters" takes all votes for independent (`clusters=False`).
 
 {random}
 
-{verdict_random}
+{conclusion_random}
 
 ## Pairs that the policy chooses
 
@@ -185,11 +185,11 @@ Pairs by the policy of the goal rank, each on the prompt where the two answers w
 
 {adaptive}
 
-{verdict_adaptive}
+{conclusion_adaptive}
 """
 
 
-def verdict(rows: list[tuple[SystemCell, Coverage]]) -> str:
+def conclusion(rows: list[tuple[SystemCell, Coverage]]) -> str:
     """Return how many cells are within the aim, and which is worst."""
     inside = sum(0.93 <= found.held <= 0.97 for _, found in rows)
     cell, worst = min(rows, key=lambda row: row[1].held)
@@ -241,9 +241,9 @@ def main() -> None:
         prompts=PROMPTS,
         raters=RATERS,
         random=table(random),
-        verdict_random=verdict(random),
+        conclusion_random=conclusion(random),
         adaptive=table(adaptive),
-        verdict_adaptive=verdict(adaptive),
+        conclusion_adaptive=conclusion(adaptive),
     )
     print(page)
     if options.page is not None:

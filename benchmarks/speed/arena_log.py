@@ -3,7 +3,7 @@
     python -m benchmarks.speed.arena_log [--votes 1000000] [--systems 200] [--prompts 10000] [--page FILE]
 
 The log has ties, 64 raters and prompts, and lies in an SQLite file. Cold: a new process opens the study. Again: the same study
-after three more votes. Unchanged: the same study without new votes. Each repetition is a process of its own.
+after three more votes. Unchanged: the same study without new votes. Each repetition is a separate process.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def live_rows() -> list[str]:
 
 
 def one_run(name: str) -> float:
-    """Seconds a round of one simulated run of the same problem: the arithmetic without Python."""
+    """Seconds per round of one simulated run of the same problem: the arithmetic without Python."""
     environment = dl.environments.FixedArms(ARMS, theta=theta(0))
     policy = dl.make_policy(name, horizon=HORIZON)
     play = partial(dl.simulate, policy, environment, HORIZON, 8, 0, threads=1)
@@ -167,7 +167,7 @@ def part_rows(rounds: int = 300, times: int = 500) -> list[str]:
 
 
 def horizon_rows() -> tuple[list[str], dict[str, dict[str, list[float]]]]:
-    """Microseconds a round at t = 1,000, 10,000 and 100,000; the last column is the growth."""
+    """Microseconds per round at t = 1,000, 10,000 and 100,000; the last column is the growth."""
     cases = [(n, "fixed", "exact") for n in dl.policies.POLICIES]
     cases += [(n, "changing", "online") for n in dl.policies.POLICIES]
     rows: list[str] = []
@@ -214,7 +214,7 @@ class Marathon:
 
 
 def _costs_at(name: str, kind: str, estimator: str, blocks: int = 20, block: int = 25, twins: int = 2) -> list[float]:
-    """Median microseconds a round from each t on: policies of every age, timed in alternating blocks.
+    """Median microseconds per round from each t on: policies of every age, timed in alternating blocks.
 
     The fastest of some policies of the same age counts, since the place of its memory makes one slower than another.
     """

@@ -2,7 +2,7 @@
 
 Every round the estimate is fitted again to the whole history with
 `scipy.optimize.minimize(method="BFGS")` with SciPy's own settings, started from the last one, and all K^2 widths
-are computed anew from the inverse precision. Nothing is slowed down on purpose: arrays are grown in place, the
+are computed anew from the inverse precision. The baseline is not slowed down on purpose: arrays are grown in place, the
 gradient is exact, and only what the policy needs is computed. Fixed arms, logistic link.
 """
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.quality.goals import peers
-from benchmarks.quality.goals.evaluation import CHECKPOINTS, Judge, play, seeds
+from benchmarks.quality.goals.evaluation import CHECKPOINTS, Evaluator, play, seeds
 from benchmarks.quality.goals.problems import GoalWorld, judged
 
 import duelist as dl
@@ -30,25 +30,25 @@ def test_the_judge_says_what_recommend_says(count):
     decided = 0
     for seed in range(4):
         world = linear_world(seed)
-        judge, policy = Judge(world), dl.ThompsonPair(random_state=0)
+        evaluator, policy = Evaluator(world), dl.ThompsonPair(random_state=0)
         policy.initialize(world.features)
         for first, second, outcome in random_votes(world, count, seed):
-            judge.count(first, second, outcome)
+            evaluator.count(first, second, outcome)
             policy.learn(world.features[[first, second]], outcome)
         found = policy.recommend(world.features)
-        assert judge.look() == (found.best, found.decided)
+        assert evaluator.look() == (found.best, found.decided)
         decided += found.decided
     assert count < 1500 or decided > 0
 
 
 def test_without_features_every_arm_has_a_term_of_variance_one():
     world = judged(("made",))["no features"].world(0, 0)
-    judge, rows, outcomes = Judge(world), [], []
+    evaluator, rows, outcomes = Evaluator(world), [], []
     for first, second, outcome in random_votes(world, 300, 5):
-        judge.count(first, second, outcome)
+        evaluator.count(first, second, outcome)
         rows.append(np.eye(world.n)[first] - np.eye(world.n)[second])
         outcomes.append(outcome)
-    assert judge.look()[0] == int(np.argmax(fit_mle(np.array(rows), np.array(outcomes), ridge=1.0).theta))
+    assert evaluator.look()[0] == int(np.argmax(fit_mle(np.array(rows), np.array(outcomes), ridge=1.0).theta))
 
 
 def test_a_run_is_the_same_again_and_names_an_arm_at_every_checkpoint():
@@ -60,7 +60,7 @@ def test_a_run_is_the_same_again_and_names_an_arm_at_every_checkpoint():
     assert found[0].regret.tolist() == found[1].regret.tolist()
     assert len(found[0].regret) == len(CHECKPOINTS)
     assert ((found[0].regret == 0.0) == (found[0].right == 1.0)).all()
-    assert found[0].announced in (None, True, False)
+    assert found[0].decided in (None, True, False)
 
 
 # -- peers -------------------------------------------------------------------------------

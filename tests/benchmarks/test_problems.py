@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.quality.goals import logs, problems
-from benchmarks.quality.goals.problems import STINT, GoalWorld, judged
+from benchmarks.quality.goals.problems import STINT, GoalWorld, evaluation_problems
 from scipy import stats
 
 from duelist.model.fit import fit_mle
@@ -16,9 +16,9 @@ def _no_public_data(monkeypatch):
     monkeypatch.delenv(logs.VARIABLE, raising=False)
 
 
-@pytest.mark.parametrize("name", judged(WITHOUT_PUBLIC))
+@pytest.mark.parametrize("name", evaluation_problems(WITHOUT_PUBLIC))
 def test_every_world_is_sound(name):
-    problem = judged(WITHOUT_PUBLIC)[name]
+    problem = evaluation_problems(WITHOUT_PUBLIC)[name]
     for run in range(3):
         world, again = problem.world(1, run), problem.world(1, run)
         np.testing.assert_array_equal(world.raters, again.raters)
@@ -33,7 +33,7 @@ def test_every_world_is_sound(name):
 
 
 def test_runs_differ():
-    for problem in judged(("raters", "made")).values():
+    for problem in evaluation_problems(("raters", "made")).values():
         assert not np.array_equal(problem.world(1, 0).utilities, problem.world(1, 1).utilities)
 
 
@@ -109,7 +109,7 @@ PAIR = """<annotatedArgumentPair>
 def test_missing_public_logs_are_named_with_their_sources():
     assert [line.split(":")[0] for line in logs.missing()] == ["arguments", "tennis", "humour"]
     assert all(logs.VARIABLE in line and "github.com/" in line for line in logs.missing())
-    assert not [problem for problem in judged().values() if problem.family == "public"]
+    assert not [problem for problem in evaluation_problems().values() if problem.family == "public"]
 
 
 def test_a_topic_is_read(tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks.quality.goals import ordering, rank, rank_peers
-from benchmarks.quality.goals.ordering import OrderJudge, votes_to
+from benchmarks.quality.goals.ordering import OrderEvaluator, votes_to
 from benchmarks.quality.goals.problems import GoalWorld
 from scipy.integrate import quad
 from scipy.special import expit
@@ -23,19 +23,19 @@ def world(seed, n=12, dim=0):
 @pytest.mark.parametrize("dim", [0, 3])
 def test_the_judge_fits_all_votes_and_counts_pairs_in_order(dim):
     problem, rng = world(1, dim=dim), np.random.default_rng(2)
-    judge, rows, outcomes = OrderJudge(problem), [], []
+    evaluator, rows, outcomes = OrderEvaluator(problem), [], []
     arms = np.eye(problem.n) if dim == 0 else problem.features
     for number in range(150):
         first, second = rng.choice(problem.n, 2, replace=False)
         outcome = problem.vote(first, second, number, rng)
-        judge.count(first, second, outcome)
+        evaluator.count(first, second, outcome)
         rows.append(arms[first] - arms[second])
         outcomes.append(outcome)
     ridge = np.ones(problem.n) if dim == 0 else arms.var(axis=0)
     theta = fit_mle(np.array(rows), np.array(outcomes), ridge=ridge).theta
     fitted = arms @ theta
-    np.testing.assert_allclose(np.diff(judge.utilities()), np.diff(fitted), atol=1e-6)
-    tau, first = judge.look()
+    np.testing.assert_allclose(np.diff(evaluator.utilities()), np.diff(fitted), atol=1e-6)
+    tau, first = evaluator.look()
     assert tau == pytest.approx(kendalltau(fitted, problem.utilities).statistic)
     best = [set(np.argsort(-u)[: ordering.TOP].tolist()) for u in (fitted, problem.utilities)]
     assert first == len(best[0] & best[1]) / ordering.TOP

@@ -6,11 +6,11 @@ from benchmarks.quality.system_intervals import (
     World,
     adaptive_log,
     cells,
+    conclusion,
     coverage,
     crowd,
     read_rows,
     table,
-    verdict,
 )
 
 
@@ -36,5 +36,5 @@ def test_a_cell_is_measured_and_shown(tmp_path) -> None:
     assert 0.5 < found.naive <= found.held <= 1.0
     rows = [(cells()[0], found)]
     assert "| 200 | 0 | 0 |" in table(rows)
-    assert "of 1 lines are within 93 to 97 %" in verdict(rows)
+    assert "of 1 lines are within 93 to 97 %" in conclusion(rows)
     assert read_rows(tmp_path / "none") == {}

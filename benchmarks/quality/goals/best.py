@@ -1,6 +1,6 @@
 """`make bench-best`: which policy names the best arm, after how many votes? Written to docs/evidence/goal-best.md.
 
-Runs that are done are kept in out/goal-best, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
+Finished runs are stored in out/goal-best, by the code that made them; `--runs`, `--problems` and `--policies` select a part.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import duelist as dl
 from benchmarks import DOCS, ROOT
 from benchmarks.quality.goals import logs, peers
 from benchmarks.quality.goals.evaluation import CHECKPOINTS, DELTA, Finding, play, seeds
-from benchmarks.quality.goals.problems import GoalWorld, Problem, judged
+from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems
 from duelist.core.arrays import Floats
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
@@ -37,13 +37,13 @@ Contestant = Callable[[GoalWorld, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
 def best_arm_pair(world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
-    """As people have it: the exact estimate with features; arms known by who they are without."""
+    """Return the library's policy: the exact estimate with features, an arm table without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.BestArmPair(estimator=estimator, random_state=seed), world.table()
 
 
 def with_arm_effects(world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
-    """Features and a term of each arm's own, as studies have it."""
+    """Features and arm effects, as in studies."""
     return dl.BestArmPair(estimator="online", random_state=seed), dl.ArmTable(world.n, world.features)
 
 
@@ -64,7 +64,7 @@ WITH_FEATURES_ONLY = (ARM_EFFECTS,)
 
 @cache
 def problems() -> dict[str, Problem]:
-    return judged()
+    return evaluation_problems()
 
 
 def one(problem: str, contestant: str, run: int) -> Finding:
@@ -74,7 +74,7 @@ def one(problem: str, contestant: str, run: int) -> Finding:
 
 
 def findings(problem: str, contestant: str, runs: int, pool: ProcessPoolExecutor | None) -> list[Finding]:
-    """All runs of a policy on a problem; those that were played before are read. Without a pool, none is played."""
+    """Return all runs of a policy on a problem, stored ones first; without a pool, only those."""
     path = KEPT / stamp(contestant) / f"{problem} - {contestant}.json".replace("/", " ")
     kept = [_read(row) for row in json.loads(path.read_text())] if path.is_file() else []
     if pool is not None and len(kept) < runs:
@@ -85,7 +85,7 @@ def findings(problem: str, contestant: str, runs: int, pool: ProcessPoolExecutor
 
 
 def stamp(contestant: str) -> str:
-    """Changes with the files of this folder that a run depends on, and for policies of the library with them and their engine."""
+    """Return a hash of the files that a run depends on: of this folder, and for policies of the library also theirs."""
     names = ("evaluation", "logs", "problems", "peers")
     mine = [zlib.crc32((Path(__file__).parent / f"{name}.py").read_bytes()) for name in names]
     engine = None if hasattr(peers, contestant) else code_stamp()
@@ -104,7 +104,7 @@ def _read(row: dict[str, object]) -> Finding:
 
 
 def interval(values: Floats) -> tuple[float, float]:
-    """95 % of the means of as many values, drawn with replacement."""
+    """Return the 95 % bootstrap interval of the mean."""
     drawn = np.random.default_rng(0).choice(values, (RESAMPLES, len(values))).mean(axis=1)
     low, high = np.quantile(drawn, (0.025, 0.975))
     return float(low), float(high)
@@ -133,7 +133,7 @@ def column(results: Results, problem: str, name: str, which: str, k: int) -> Flo
 
 
 def against_the_peer(name: str, results: Results) -> Iterator[str]:
-    """Simple regret of ours minus that of top-two Thompson, run by run, at every checkpoint."""
+    """Compare simple regret with top-two Thompson sampling, run by run, at every checkpoint."""
     yield from (f"## {name} against {PEER}: simple regret minus that of the peer, run by run", "")
     yield "Below 0: less regret than the peer. The last row is the mean over the problems above."
     yield ""
@@ -160,35 +160,35 @@ def as_recommended(results: Results) -> Results:
     return {problem: row | {RECOMMENDED: row.get(ARM_EFFECTS, row[OURS])} for problem, row in results.items()}
 
 
-def announcements(results: Results) -> Iterator[str]:
+def decisions(results: Results) -> Iterator[str]:
     most = CHECKPOINTS[-1]
 
     def cell(problem: str, name: str) -> str:
         rows = results[problem][name]
         votes = np.array([row.votes for row in rows], float)
-        wrong = sum(row.announced is False for row in rows)
-        silent = sum(row.announced is None for row in rows)
+        wrong = sum(row.decided is False for row in rows)
+        open_runs = sum(row.decided is None for row in rows)
         ratio = ""
         if name != PLAIN and PLAIN in results[problem]:
             plain = np.array([row.votes for row in results[problem][PLAIN]], float)
             ratio = f", {votes.mean() / plain.mean():.2f} of uniform's"
-        return f"{told(votes, 0)}{ratio}; {wrong} wrong, {silent} silent"
+        return f"{told(votes, 0)}{ratio}; {wrong} wrong, {open_runs} undecided"
 
     note = (
-        f"Votes until the judge rules all other arms out at error rate {DELTA:g}; a run without an announcement counts {most:,} and is "
-        "silent, not wrong."
+        f"Votes until the stopping rule rules all other arms out at error rate {DELTA:g}; a run without a decision counts {most:,} "
+        "votes and is undecided, not wrong."
     )
-    yield from table("Votes to an announcement", note, results, cell)
+    yield from table("Votes until a decision", note, results, cell)
     for name in CONTESTANTS:
         rows = [row for by in results.values() for row in by.get(name, ())]
         if rows:
-            wrong, made = sum(row.announced is False for row in rows), sum(row.announced is not None for row in rows)
-            yield f"- {name}: {wrong} of {made} announcements wrong, in {len(rows)} runs."
+            wrong, made = sum(row.decided is False for row in rows), sum(row.decided is not None for row in rows)
+            yield f"- {name}: {wrong} of {made} decisions wrong, in {len(rows)} runs."
     yield ""
 
 
 def abandoned(results: Results) -> Iterator[str]:
-    """How often the best arm was hardly ever shown."""
+    """Count the runs that hardly ever showed the best arm."""
     few = 10
 
     def cell(problem: str, name: str) -> str:
@@ -207,7 +207,7 @@ SIZES = (
 
 
 def speeds() -> Iterator[str]:
-    """Time of an ask and a tell after 200 votes on arms that stay."""
+    """Time an ask and a tell after 200 votes on fixed arms."""
     names = ("BestArmPair", "ThompsonPair", "LocalPairUCB", "UniformPair")
     yield from ("## Speed: milliseconds an ask and a tell, one-pass estimator, median of 50", "")
     yield from ("Compare columns, not numbers: other programs were running on the machine.", "")
@@ -244,7 +244,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
     yield ""
     unplayed = [problem for problem in problems() if problem not in results]
     left_out = [*logs.missing(), *([f"not played this time: {', '.join(unplayed)}"] if unplayed else [])]
-    yield from (f"- Left out: {line}" for line in left_out)
+    yield from (f"- Not included: {line}" for line in left_out)
     if left_out:
         yield ""
     yield "As recommended: with a term of each arm's own beside what features say (`ArmTable(n, features)`), where there are features."
@@ -257,7 +257,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
     for k, votes in enumerate(CHECKPOINTS):
         cell = partial(lambda k, problem, name: told(column(results, problem, name, "regret", k), 3), k)
         yield from table(f"Simple regret after {votes:,} votes", "In units of utility (log-odds).", results, cell)
-    yield from announcements(results)
+    yield from decisions(results)
     yield from abandoned(results)
     yield from speeds()
 
@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=PAGE)
     given = parser.parse_args()
     for line in logs.missing():
-        print(f"left out: {line}")
+        print(f"not included: {line}")
     names = given.problems or list(problems())
     if given.kept:
         results = {problem: played(problem, given.policies, given.runs, None) for problem in names}
@@ -298,7 +298,7 @@ def played(problem: str, names: Sequence[str], runs: int, pool: ProcessPoolExecu
         right = " ".join(f"{np.mean([f.right[k] for f in row[name]]):.2f}" for k in range(len(CHECKPOINTS)))
         regret = " ".join(f"{np.mean([f.regret[k] for f in row[name]]):.4f}" for k in range(len(CHECKPOINTS)))
         votes = np.mean([f.votes for f in row[name]])
-        wrong = sum(f.announced is False for f in row[name])
+        wrong = sum(f.decided is False for f in row[name])
         took = time.perf_counter() - began
         print(
             f"{problem:32} {name:24} right {right}  regret {regret}  votes {votes:5.0f} wrong {wrong} ({took:.0f} s)",

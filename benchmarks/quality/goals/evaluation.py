@@ -1,7 +1,7 @@
-"""Who is named after so many votes, and when an announcement is made: the same judge for every policy.
+"""The recommended arm after some votes, and the stopping decision: one evaluator for all policies.
 
-The judge reads the votes and nothing else. With features it fits them, and where they do not explain the votes a term for each arm, as
-`recommend` does; without features it fits a term of variance 1 for each arm, as studies do.
+The evaluator sees only the votes. With features it fits their weights, and arm effects if they do not explain the votes, as
+`recommend` does; without features it fits arm effects of variance 1, as studies do.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CHECKPOINTS: Final = (100, 300, 1000, 3000)
 FIRST_LOOK: Final = 16
 LOOK_EVERY: Final = 16
 LOOK_GROWTH: Final = 0.1
-"""Looks for an announcement are 16 votes apart, later a tenth of the votes so far."""
+"""The stopping rule is checked every 16 votes, later every tenth of the votes so far."""
 DELTA: Final = 0.05
 
 
@@ -34,19 +34,19 @@ class Finding:
     """One run."""
 
     regret: Floats
-    """Simple regret of the arm named at each checkpoint."""
+    """Simple regret of the recommended arm at each checkpoint."""
     right: Floats
-    """1 where that was the best, else 0."""
+    """1 if it was the best, else 0."""
     votes: int
-    """Until an announcement, or in all."""
-    announced: bool | None
-    """Whether the announced arm was the best; None: none was announced."""
+    """Votes until the decision, or in total."""
+    decided: bool | None
+    """Whether the decision was for the best arm; None: undecided."""
     shown: int
-    """In how many duels the best arm took part."""
+    """Number of duels with the best arm."""
 
 
-class Judge:
-    """The votes so far, and what they say."""
+class Evaluator:
+    """Fits the votes so far."""
 
     def __init__(self, world: GoalWorld) -> None:
         self._arms = np.eye(world.n) if world.features is None else world.features - world.features.mean(axis=0)
@@ -63,7 +63,7 @@ class Judge:
         self._wins[second, first] += 1.0 - outcome
 
     def look(self, delta: float = DELTA) -> tuple[int, bool]:
-        """The arm to name, and whether all others are ruled out."""
+        """Return the recommended arm, and whether all others are ruled out."""
         first, second = np.nonzero(np.triu(self._wins + self._wins.T, 1))
         wins = self._wins[first, second]
         votes = PairVotes(first, second, wins + self._wins[second, first], wins)
@@ -85,29 +85,29 @@ class Judge:
 
 
 def play(policy: Policy, table: Floats | dl.ArmTable, world: GoalWorld, luck: np.random.Generator) -> Finding:
-    """One policy through all checkpoints; it goes on after an announcement, of which the first counts."""
-    judge, look = Judge(world), FIRST_LOOK
+    """Run a policy through all checkpoints; the first decision counts."""
+    evaluator, look = Evaluator(world), FIRST_LOOK
     named: list[int] = []
-    votes, announced, shown = CHECKPOINTS[-1], None, 0
+    votes, decided, shown = CHECKPOINTS[-1], None, 0
     for vote in range(1, CHECKPOINTS[-1] + 1):
         duel = policy.ask(table)
         outcome = world.vote(duel.first, duel.second, vote - 1, luck)
         policy.tell(duel, outcome)
-        judge.count(duel.first, duel.second, outcome)
+        evaluator.count(duel.first, duel.second, outcome)
         shown += world.best in (duel.first, duel.second)
         due = vote == look
         if due:
             look += max(LOOK_EVERY, int(LOOK_GROWTH * vote))
-        if vote in CHECKPOINTS or (due and announced is None):
-            best, sure = judge.look()
+        if vote in CHECKPOINTS or (due and decided is None):
+            best, sure = evaluator.look()
             if vote in CHECKPOINTS:
                 named.append(best)
-            if due and sure and announced is None:
-                votes, announced = vote, world.regret(best) <= 1e-12
+            if due and sure and decided is None:
+                votes, decided = vote, world.regret(best) <= 1e-12
     regret = np.array([world.regret(arm) for arm in named])
-    return Finding(regret, (regret <= 1e-12).astype(float), votes, announced, shown)
+    return Finding(regret, (regret <= 1e-12).astype(float), votes, decided, shown)
 
 
 def seeds(seed: int, run: int) -> tuple[int, np.random.Generator]:
-    """The seed of a policy, and the luck of the votes, the same for every policy."""
+    """The seed of a policy, and the random numbers of the votes, which all policies share."""
     return policy_seed(seed, run), np.random.default_rng([seed, run, 2])

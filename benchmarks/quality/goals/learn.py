@@ -31,7 +31,7 @@ DESIGN = "RewardDesign"
 
 
 class Pick(NamedTuple):
-    """A duel of a batch, and where its arms are."""
+    """A duel of a batch, with the positions of its arms."""
 
     context: int
     first: int
@@ -44,20 +44,20 @@ Picks = list[Pick]
 
 @dataclass(frozen=True)
 class Size:
-    """How large a simulated study is."""
+    """The size of a simulated study."""
 
     dim: int
     batch: int
     prompts: int
-    """New ones of which each batch is chosen."""
+    """New prompts from which each batch is chosen."""
     marks: tuple[int, ...]
-    """Votes after which it is tested."""
+    """Numbers of votes at which the model is tested."""
     runs: int
 
 
 MANY_FEATURES = 100
 DEAR = (RANDOM, DESIGN, "coverage 0")
-"""What is played on every world where there are many features; the others on one of them."""
+"""Designs for all worlds with many features; the others play on one of them."""
 SIZES = (
     Size(32, 64, 768, (128, 256, 512, 1024), 16),
     Size(300, 128, 1024, (512, 1024, 2048, 3072), 6),
@@ -108,7 +108,7 @@ def entropy(p: Floats) -> Floats:
 
 
 def information_gain(margin: Floats, variance: Floats) -> Floats:
-    """What the vote is expected to say about theta, by quadrature over its normal posterior (Houlsby et al. 2011)."""
+    """Return the expected information gain about theta, by quadrature over its normal posterior (Houlsby et al. 2011)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(9)
     weights = weights / weights.sum()
     p = expit(margin[..., None] + np.sqrt(variance)[..., None] * nodes)
@@ -116,7 +116,7 @@ def information_gain(margin: Floats, variance: Floats) -> Floats:
 
 
 def designs(seed: int) -> dict[str, Asker]:
-    """What is compared; the first is the measure of all."""
+    """The designs compared; the first is the baseline."""
     shares = {f"coverage {share:g}": dl.RewardDesign(coverage=share, random_state=seed) for share in (0.0, 0.5, 0.75)}
     return {
         RANDOM: Asker(dl.RewardDesign(coverage=1.0, random_state=seed)),
@@ -132,7 +132,7 @@ def designs(seed: int) -> dict[str, Asker]:
 
 
 def learning_curve(kind: str, size: Size, name: str, seed: int) -> Floats:
-    """(marks, 2): excess log-loss on random pairs and on pairs of good answers, after so many votes."""
+    """(marks, 2): excess log-loss on random pairs and on pairs of good answers, at each number of votes."""
     world, asker = RewardWorld(kind, size.dim, seed), designs(seed)[name]
     tests = world.random_pairs(TEST_PAIRS), world.good_pairs(TEST_PAIRS)
     luck = np.random.default_rng([seed, 2])
@@ -154,7 +154,7 @@ def worlds(size: Size, kinds: tuple[str, ...], runs: int | None) -> Iterator[str
     yield f"## Simulated worlds, {size.dim} features: {', '.join(kinds)}"
     yield ""
     yield (
-        f"Prompts with {CANDIDATES} answers, features in units of their own; batches of {size.batch} out of {size.prompts:,} new "
+        f"Prompts with {CANDIDATES} answers, features in different units; batches of {size.batch} out of {size.prompts:,} new "
         f'prompts; `fit_mle(ridge="auto")` on the votes. Excess log-loss on {TEST_PAIRS:,} test pairs drawn at random, as a multiple of '
         f"that of {RANDOM} in the same run: the geometric mean over {many} runs and its {LEVEL:.0%} interval, in bold where all of it is "
         "below 1, which is better, and called worse where all of it is above. Then the same on pairs of the two best answers to a "
@@ -230,7 +230,7 @@ REAL_DIMS = (30, 300)
 REAL_BATCH = 100
 REAL_MARKS = (200, 400, 800, 1600)
 REAL_POOL = 1500
-"""So many of the pairs that are left are offered for each batch, by chance."""
+"""Number of remaining pairs offered for each batch, chosen at random."""
 REAL_RUNS = 8
 
 
@@ -261,7 +261,7 @@ def real(runs: int | None) -> Iterator[str]:
     yield "## Real votes"
     yield ""
     yield (
-        "Pairs that people have compared, each a context of its own with two candidates; a fifth of them, drawn at random, is for "
+        "Pairs that people have compared, each a context with two candidates; a fifth of them, drawn at random, is for "
         "testing. Features: words weighted by rarity, reduced, and the length of a text. Held-out log-loss minus that of "
         f"{RANDOM}, in thousandths, the mean over {many} splits and its {LEVEL:.0%} interval. Below 0 is better."
     )

@@ -1,7 +1,7 @@
-"""Logs of real votes, as tables of counts: those in the data folder, and public ones that whoever runs this has fetched.
+"""Logs of real votes as tables of counts: those in the data folder, and optional public ones.
 
-Public data lie in the folder that $DUELIST_PUBLIC names, each in a checkout (or a part of one) of the repository it comes from.
-Nothing of it is kept here. A log that is not there is left out, and `missing` says where to get it.
+Public logs are in the folder named by $DUELIST_PUBLIC, each in a checkout (or a part of one) of its repository. Missing logs
+are skipped, and `missing` says where to get them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SOURCES = {
 }
 """Where public logs come from; a checkout has the repository's name."""
 HELD_OUT = 0.2
-"""The share of a log's votes that no world is made of."""
+"""The share of a log's votes held out from simulated worlds."""
 SPLIT_SEED = 16
 TEXT_FEATURES = ("words", "letters a word", "sentences", "commas", "questions", "share of capitals")
 PLAYERS = 64
@@ -61,14 +61,14 @@ class RealVotes:
 
 
 def split_log(wins: Floats, features: Floats | None = None) -> RealVotes:
-    """A log whose votes are divided by chance, always the same way; ties, which are halves, go together."""
+    """Split the votes of a log at random, with a fixed seed; the halves of a tie stay together."""
     rng = np.random.default_rng(SPLIT_SEED)
     i, j = np.triu_indices(len(wins), 1)
     votes = np.rint(wins[i, j] + wins[j, i]).astype(np.int64)
     aside = rng.binomial(votes, HELD_OUT)
     share = np.divide(wins[i, j], votes, out=np.full(len(votes), 0.5), where=votes > 0)
     held = np.zeros_like(wins)
-    # The first arm's share of the votes set aside, by chance where it is not a whole number.
+    # The first arm's share of the votes set aside, rounded at random.
     won = np.clip(np.floor(aside * share + rng.random(len(votes))), 0.0, aside)
     won = np.minimum(np.maximum(won, aside - wins[j, i]), wins[i, j])
     held[i, j], held[j, i] = won, aside - won
@@ -149,7 +149,7 @@ def _table(pairs: Ints, shares: Floats, n: int) -> Floats:
 
 
 def missing() -> list[str]:
-    """What to fetch, for each public log that is not there."""
+    """Return where to get each missing public log."""
     return [
         f"{name}: get {SOURCES[name]}, and name the folder that holds the checkout in {VARIABLE}"
         for name in SOURCES
@@ -199,7 +199,7 @@ def _text(pair: ET.Element, where: str) -> str:
 
 
 def text_features(text: str) -> list[float]:
-    """What can be counted in a text, in the order of `TEXT_FEATURES`."""
+    """Return counts of a text, in the order of `TEXT_FEATURES`."""
     words = text.split()
     letters = [c for c in text if c.isalpha()]
     return [

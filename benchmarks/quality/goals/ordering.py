@@ -1,6 +1,6 @@
-"""How well votes order the arms: one judge for every policy, which reads the votes and nothing else.
+"""How well votes order the arms: one evaluator for all policies, which sees only the votes.
 
-With features it fits them, without them a term of variance 1 for each arm; the order of the fit is compared with the true one.
+It fits the features, or without them arm effects of variance 1, and compares the fitted order with the true one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ VOTES_AN_ARM: Final = 100
 MOST_VOTES: Final = 4000
 FIRST_LOOK: Final = 16
 GROWTH: Final = 1.1
-"""From one look at the order to the next, there are so many times as many votes."""
+"""Factor between the numbers of votes at two successive looks."""
 
 
 def looks(n: int) -> Ints:
-    """After how many votes the order of about n arms is looked at."""
+    """Return the numbers of votes at which the order of about n arms is evaluated."""
     last = min(VOTES_AN_ARM * n, MOST_VOTES)
     steps = int(np.log(last / FIRST_LOOK) / np.log(GROWTH))
     return np.unique(np.rint(FIRST_LOOK * GROWTH ** np.arange(steps + 1.0)).astype(np.int64))
@@ -33,14 +33,14 @@ def looks(n: int) -> Ints:
 
 @dataclass(frozen=True)
 class Ordering:
-    """One run: at every look, Kendall's tau, and the share of the first `TOP` arms that were among the first `TOP` of the judge."""
+    """One run: at every look, Kendall's tau, and the share of the first `TOP` arms that were among the first `TOP` of the evaluator."""
 
     tau: Floats
     first: Floats
 
 
-class OrderJudge:
-    """The votes so far, and the order they say."""
+class OrderEvaluator:
+    """Fits the votes so far, and orders the arms."""
 
     def __init__(self, world: GoalWorld) -> None:
         features = world.features
@@ -93,21 +93,21 @@ class OrderJudge:
 def play(
     policy: Policy, table: Floats | dl.ArmTable, world: GoalWorld, luck: np.random.Generator, due: Ints
 ) -> Ordering:
-    """One policy, until the last look."""
-    judge, seen = OrderJudge(world), list[tuple[float, float]]()
+    """Run a policy until the last look."""
+    evaluator, seen = OrderEvaluator(world), list[tuple[float, float]]()
     for vote in range(1, due[-1] + 1):
         duel = policy.ask(table)
         outcome = world.vote(duel.first, duel.second, vote - 1, luck)
         policy.tell(duel, outcome)
-        judge.count(duel.first, duel.second, outcome)
+        evaluator.count(duel.first, duel.second, outcome)
         if vote == due[len(seen)]:
-            seen.append(judge.look())
+            seen.append(evaluator.look())
     tau, first = np.array(seen).T
     return Ordering(tau, first)
 
 
 def votes_to(level: float, votes: Ints, curves: Floats) -> float:
-    """Where the mean of some curves first reaches a level, between two looks on a straight line; nan: it does not."""
+    """Return where the mean of some curves first reaches a level, by linear interpolation; nan: never."""
     mean = curves.mean(axis=0)
     reached = np.flatnonzero(mean >= level)
     if not reached.size:

@@ -2,8 +2,8 @@
 
 Each keeps the Laplace posterior N(theta, H^-1) of Bradley-Terry votes with features, H = R + sum mu' zz', from the wins of every pair. R is
 diagonal: max(1, dim / 5) times the variance of each feature, as in the library's ThompsonPair, or once the variance where `follows_dim` is
-False. Without features an arm has one of its own. The posterior is brought up to date after every vote, from 200 votes on whenever there
-are 1 % more.
+False. Without features each arm has an indicator feature. The posterior is updated after every vote, from 200 votes on after
+every 1 % more.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from duelist.policies.base import Policy
 
 
 class Laplace(Policy):
-    """Arms that never change, and what is known of them."""
+    """Fixed arms, and their posterior."""
 
     follows_dim = True
 
@@ -55,7 +55,7 @@ class Laplace(Policy):
         self._refit(0)
 
     def _refit(self, steps: int) -> None:
-        """Some steps of Newton from the estimate so far, and what is known where they end."""
+        """Take some Newton steps from the last estimate, and return the Laplace posterior there."""
         votes = self.wins + self.wins.T
         for step in range(steps + 1):
             self.u = self.arms @ self.theta

@@ -4,14 +4,14 @@ A problem draws a world for every run: arms, with raw features or with none, wha
 against each other one. Families:
 
 - "matrices": published tables of chances, and logs of real votes in the data folder.
-- "public": logs of real votes that somebody has fetched (`logs.missing` says where from).
+- "public": optional logs of real votes (`logs.missing` says where to get them).
 - "raters": votes simulated from a Bradley-Terry model fitted to a real log, and from what such a model misses: raters of
   unlike care, pairs that follow no order, arms of which features tell half.
 - "made": random arms, and raw features, where the truth is linear.
 
 In a world of a real log a vote on a pair is one of the votes that the pair had, with `PSEUDO_VOTES` more from the fitted model, so that
 no pair is certain and each can be asked. Every run shows another part of the log (another topic, other arms), in which the best arm by
-the fit also beats every other arm: who is best must not depend on which pairs are asked.
+the fit also beats every other arm: the best arm must not depend on the pairs asked.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from duelist.simulation.environments.raw_features import KINDS
 FAMILIES: Final = ("matrices", "public", "raters", "made")
 PSEUDO_VOTES: Final = 2.0
 STINT: Final = 20
-"""How many votes a rater gives before the next one comes."""
+"""Votes per rater, before the next rater comes."""
 MISFIT: Final = 0.5
 """A stress: real votes here spread about the fitted chances of their pairs by little more than luck explains."""
 DRAWS_OF_ARMS: Final = 1000
@@ -53,7 +53,7 @@ class GoalWorld:
     raters: Floats
     """(raters, n, n): the chance that the row arm wins, for each rater. Raters come in turn, for `STINT` votes each."""
     features: Floats | None = None
-    """(n, dim) in raw units; None: arms are known by who they are."""
+    """(n, dim) in raw units; None: arms without features."""
     held_out: Floats | None = None
     """Real votes on these arms that the world is not made of: entry (i, j), how often i won over j. None: votes are made up."""
 
@@ -101,7 +101,7 @@ class Problem:
         return self.draw(np.random.default_rng([seed, run, 1]))
 
 
-def judged(families: tuple[str, ...] = FAMILIES) -> dict[str, Problem]:
+def evaluation_problems(families: tuple[str, ...] = FAMILIES) -> dict[str, Problem]:
     """All problems that can be played here, by name; `logs.missing()` says what is missing."""
     return {problem.name: problem for family in families for problem in _MAKERS[family]()}
 
@@ -116,7 +116,7 @@ def chances_in(log: RealVotes) -> Floats:
 
 
 def has_a_best(utilities: Floats, chances: Floats) -> bool:
-    """Whether the arm that is worth most beats every other one, and nobody is worth as much."""
+    """Return whether the arm with the largest utility is unique and beats every other one."""
     best, ordered = int(np.argmax(utilities)), np.sort(utilities)
     return bool((np.delete(chances[best], best) > 0.5).all() and ordered[-1] > ordered[-2])
 
@@ -202,7 +202,7 @@ def _some(utilities: Floats, count: int, rng: np.random.Generator) -> Ints:
 
 
 def _unlike_care(rng: np.random.Generator) -> GoalWorld:
-    """30 language models; every rater turns differences of utility into votes with a slope of their own, fitted to their votes."""
+    """30 language models; every rater turns differences of utility into votes with a separate slope, fitted to their votes."""
     log, slopes = logs.answers()[0], slopes_of_raters()
     arms = _some(log.utilities, 30, rng)
     gaps = log.utilities[arms][:, None] - log.utilities[arms]
@@ -222,7 +222,7 @@ def slopes_of_raters() -> Floats:
 
 
 def _no_order(rng: np.random.Generator) -> GoalWorld:
-    """40 events; the log-odds of every pair differ by chance from what the fit says: N(0, MISFIT^2)."""
+    """40 events; the log-odds of every pair deviate at random from the fit: N(0, MISFIT^2)."""
     log = logs.events()
     for _ in range(DRAWS_OF_ARMS):
         utilities = log.utilities[_some(log.utilities, 40, rng)]

@@ -1,6 +1,6 @@
 """`make bench-rank`: which policy orders the arms, after how many votes? Written to docs/evidence/goal-rank.md.
 
-Runs that are done are kept in out/goal-rank, for the code that made them; `--runs`, `--problems` and `--policies` make a part.
+Finished runs are stored in out/goal-rank, by the code that made them; `--runs`, `--problems` and `--policies` select a part.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks import DOCS, ROOT
 from benchmarks.quality.goals import logs, rank_peers
 from benchmarks.quality.goals.evaluation import seeds
 from benchmarks.quality.goals.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
-from benchmarks.quality.goals.problems import GoalWorld, Problem, judged
+from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems
 from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
@@ -33,7 +33,7 @@ PICTURE = "goal-rank.png"
 KEPT = ROOT / "out" / "goal-rank"
 RUNS = 32
 LARGE, RUNS_OF_LARGE = 40, 12
-"""Problems with so many arms take minutes a run."""
+"""Problems with at least this many arms take minutes per run."""
 ASAP_RUNS = 6
 SEED = 40
 RESAMPLES = 1000
@@ -62,7 +62,7 @@ Contestant = Callable[[GoalWorld, int], tuple[Policy, Floats | dl.ArmTable]]
 
 
 def ranking_pair(top: int | None, world: GoalWorld, seed: int) -> tuple[Policy, Floats | dl.ArmTable]:
-    """As people have it: the exact estimate with features; arms known by who they are without."""
+    """Return the library's policy: the exact estimate with features, an arm table without."""
     estimator = "exact" if world.features is not None else "online"
     return dl.RankingPair(top=top, estimator=estimator, random_state=seed), world.table()
 
@@ -85,7 +85,7 @@ PEERS = ("information gain", "D-optimal", "Swiss", APPROX, ASAP)
 
 @cache
 def problems() -> dict[str, Problem]:
-    return judged()
+    return evaluation_problems()
 
 
 @cache
@@ -211,7 +211,7 @@ def _mean(shares: dict[str, dict[str, Share]], name: str) -> str:
     return f"{np.mean([share.value for share in reached]):.2f} ({low:.2f} to {high:.2f}), {len(reached)} problems"
 
 
-def verdicts(results: Results) -> Iterator[str]:
+def conclusions(results: Results) -> Iterator[str]:
     """Where a peer gets to a level with fewer votes, beyond the interval; and where ours does."""
     yield from (f"## {OURS} against every peer, run by run", "")
     yield "Votes of RankingPair as a share of the peer's; 95 % bootstrap intervals. An interval above 1: the peer is better."
@@ -342,7 +342,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
         for name in CONTESTANTS
         if not any(name in row for row in results.values())
     ]
-    yield from (f"- Left out: {line}" for line in left_out)
+    yield from (f"- Not included: {line}" for line in left_out)
     yield from ([""] if left_out else [])
     yield from (f"![Kendall's tau by votes]({PICTURE})", "")
     whole = [name for name in CONTESTANTS if name not in (PLAIN, FIRST)]
@@ -351,7 +351,7 @@ def page(results: Results, runs: int) -> Iterator[str]:
         yield from table(
             f"Votes to Kendall's tau {level}, as a share of uniform sampling's", note, results, "tau", level, whole
         )
-    yield from verdicts(results)
+    yield from conclusions(results)
     yield from ends(results, [*(name for name in whole if name != ASAP), PLAIN])
     large = {problem: row for problem, row in results.items() if arms_in(problem) >= 3 * TOP}
     for level in FOUND:

@@ -26,7 +26,7 @@ ASAP_SOURCE = (
 
 
 class OnePass(Policy):
-    """Arms that never change, and what is known of them after every vote."""
+    """Fixed arms, and their posterior after every vote."""
 
     def __init__(self, random_state: int | None = None) -> None:
         self.random_state = random_state
@@ -80,7 +80,7 @@ class OnePass(Policy):
         return np.asarray(np.maximum(variance[i] + variance[j] - 2.0 * self.covariance[i, j], 0.0))
 
     def best(self, worth: Floats) -> tuple[int, int]:
-        """The pair that is worth most, by chance among equal ones."""
+        """Return the pair with the largest value; ties are broken at random."""
         tied = np.flatnonzero(worth >= worth.max() * (1.0 - 1e-12))
         k = int(self.rng.choice(tied))
         return int(self.upper[0][k]), int(self.upper[1][k])

@@ -104,14 +104,14 @@ class AnswerPairs:
 
 
 def real_logs(dim: int) -> Iterator[tuple[str, AnswerPairs]]:
-    """Logs that are at hand, with text features of so many dimensions."""
+    """Return the available logs, with text features of this dimension."""
     yield "answers of language models (llmfao)", answers(dim)
     if argument_files():
         yield "convincing arguments (UKPConvArg1)", arguments(dim)
 
 
 def missing() -> list[str]:
-    """What is not there, and where it comes from."""
+    """Return the missing logs, and where to get them."""
     return [] if argument_files() else [f"{ARGUMENTS}: github.com/UKPLab/{ARGUMENTS.parts[0]}, in $DUELIST_PUBLIC"]
 
 

@@ -1,6 +1,6 @@
 """`make bench-raw-features`: do the answers hold on features as people have them? Written to docs/evidence/raw-features.md.
 
-Raw features, never standardised here. `python -m benchmarks.quality.raw_features announcements --runs 1000` makes one part.
+Raw features, never standardised here. `python -m benchmarks.quality.raw_features decisions --runs 1000` makes one part.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from benchmarks.quality.raw_features.decisions import announcements, with_kept_rows
+from benchmarks.quality.raw_features.decisions import decisions, with_kept_rows
 from benchmarks.quality.raw_features.held_out import held_out, real
 from benchmarks.quality.raw_features.page import PAGE, put, sections_of
 from benchmarks.quality.raw_features.prediction import limits
-from benchmarks.quality.raw_features.problems import announcing_problems
+from benchmarks.quality.raw_features.problems import decision_problems
 from benchmarks.quality.raw_features.regret import (
     BLOCK,
     delays,
@@ -38,8 +38,8 @@ class Part:
 
 
 PARTS = {
-    "best": Part(partial(announcements, ("BestArmPair",)), 1000),
-    "announcements": Part(partial(announcements, ("ThompsonPair", "UniformPair")), 1000),
+    "best": Part(partial(decisions, ("BestArmPair",)), 1000),
+    "decisions": Part(partial(decisions, ("ThompsonPair", "UniformPair")), 1000),
     "regret": Part(regret, 128),
     "units": Part(units, 64),
     "ridges": Part(ridges, 2 * BLOCK),
@@ -60,11 +60,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int)
     parser.add_argument("--page", type=Path, default=PAGE)
     parser.add_argument(
-        "--problems", nargs="*", choices=list(announcing_problems()), help="of announcements; the rows of others stay"
+        "--problems", nargs="*", choices=list(decision_problems()), help="of decisions; the rows of others stay"
     )
     given = parser.parse_args()
-    if given.problems is not None and (not given.parts or {*given.parts} - {"best", "announcements"}):
-        parser.error("--problems are of the parts best and announcements; name one of them, or both")
+    if given.problems is not None and (not given.parts or {*given.parts} - {"best", "decisions"}):
+        parser.error("--problems are of the parts best and decisions; name one of them, or both")
     with ProcessPoolExecutor() as pool:
         for name in given.parts or PARTS:
             began, part = time.perf_counter(), PARTS[name]

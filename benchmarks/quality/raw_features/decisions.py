@@ -1,4 +1,4 @@
-"""Is the arm that a policy announces the best, as often as it says?"""
+"""Whether stopping decisions are right as often as they claim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 import duelist as dl
-from benchmarks.quality.raw_features.problems import announcing_problems, wins, world_of
+from benchmarks.quality.raw_features.problems import decision_problems, wins, world_of
 from duelist.simulation.environments import Environment
 
 DELTA = 0.1
@@ -17,8 +17,8 @@ ARM_EFFECTS = "arm effects"
 MOST_VOTES = 3000
 
 
-def announce(environment: Environment, name: str, estimator: str, seed: int) -> tuple[int, bool | None]:
-    """Votes until an arm was announced, and whether it was the best; None: it never was."""
+def decide(environment: Environment, name: str, estimator: str, seed: int) -> tuple[int, bool | None]:
+    """Return the votes until a decision, and whether it was for the best arm; None: undecided."""
     arms, utilities = world_of(environment, seed)
     arm_effects = estimator == ARM_EFFECTS
     policy = getattr(dl, name)(random_state=seed, estimator="online" if arm_effects else estimator)
@@ -51,22 +51,22 @@ def estimators_for(name: str, problem: str) -> tuple[str, ...]:
     return estimators_of(name) if problem.startswith("arm effects") else ("exact", "online")
 
 
-def announcements(
+def decisions(
     names: tuple[str, ...], runs: int, pool: ProcessPoolExecutor, problems: Sequence[str] | None = None
 ) -> Iterator[str]:
-    yield f"## Announcements of {' and '.join(names)} at error rate {DELTA:g}, at most {MOST_VOTES:,} votes"
+    yield f"## Stopping decisions of {' and '.join(names)} at error rate {DELTA:g}, at most {MOST_VOTES:,} votes"
     yield ""
-    yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong. Announcements are tested against"
+    yield "Looked at after 16 votes, then every 16 votes or 5 %. An undecided run is not wrong. Decisions are tested against"
     yield "the votes, which policies count by pair of arms. Arm effects: `ArmTable(n, features)`."
     yield ""
-    yield "| problem | policy | estimator | runs | wrong | of announced | undecided | median votes |"
+    yield "| problem | policy | estimator | runs | wrong | of decided | undecided | median votes |"
     yield "|---|---|---|---|---|---|---|---|"
-    for title, environment in announcing_problems().items():
+    for title, environment in decision_problems().items():
         if problems is not None and title not in problems:
             continue
         for name in names:
             for estimator in estimators_for(name, title):
-                found = list(pool.map(partial(announce, environment, name, estimator), range(runs), chunksize=8))
+                found = list(pool.map(partial(decide, environment, name, estimator), range(runs), chunksize=8))
                 wrong, silent = sum(good is False for _, good in found), sum(good is None for _, good in found)
                 votes = np.median([v for v, _ in found])
                 share = f"{wrong / max(runs - silent, 1):.1%}"
@@ -74,8 +74,8 @@ def announcements(
 
 
 def with_kept_rows(lines: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """A table of announcements with the rows that it had and that were not played again, all in their order."""
-    place = {title: k for k, title in enumerate(announcing_problems())}
+    """Return a table of decisions, with its older rows for problems that were not run again."""
+    place = {title: k for k, title in enumerate(decision_problems())}
 
     def rows_of(table: Sequence[str]) -> dict[tuple[str, ...], str]:
         cells = {line: tuple(line.strip("| ").split(" | ")) for line in table if line.startswith("| ")}

@@ -57,7 +57,7 @@ def simulated(dim: int, votes: int, scale: float, seed: int) -> Losses:
 
 
 def losses(z: np.ndarray, outcome: np.ndarray, votes: int) -> Losses:
-    """After so many votes, on those that follow."""
+    """Numbers of votes after which the next ones are predicted."""
     train, test = slice(0, votes), slice(votes, votes + HELD_OUT)
 
     def loss(ridge: str | np.ndarray) -> float:

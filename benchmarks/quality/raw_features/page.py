@@ -10,7 +10,7 @@ from benchmarks import DOCS
 PAGE: Final = DOCS / "raw-features.md"
 SECTIONS: Final = (
     "best",
-    "announcements",
+    "decisions",
     "regret",
     "units",
     "ridges",
@@ -39,7 +39,7 @@ def sections_of(page: Path) -> dict[str, str]:
 
 
 def put(page: Path, name: str, section: str) -> None:
-    """A section into the page, in the place of the older one; the others stay."""
+    """Replace one section of the page; the others stay."""
     sections = sections_of(page) | {name: section}
     lines = [
         "# On features as people have them",

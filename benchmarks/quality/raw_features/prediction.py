@@ -86,12 +86,12 @@ def losses(dim: int, scale: float, seed: int) -> tuple[float, float, float, floa
 def limits(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield f"## How near to hindsight anybody can come after {VOTES} votes, {runs} runs each"
     yield ""
-    yield "Mean log-loss over the mean of the best constant ridge in hindsight, run by run, with its standard error. Told the scale: the"
-    yield "ridge that worlds were drawn with, which a user does not know. Bayes' rule averages over every theta. Told the scale, it has"
-    yield "the least log-loss at that scale that anybody can have, by Gibbs' inequality: where it is above 2 %, nobody is within 2 %,"
-    yield "whatever is known of the scale. Knowing only that the four scales are equally likely, it has the least over all of them."
+    yield "Mean log-loss over the mean of the best constant ridge in hindsight, run by run, with its standard error. Known scale: the"
+    yield "ridge that worlds were drawn with, which a user does not know. Bayes' rule averages over every theta. With known scale, it has"
+    yield "the least possible log-loss at that scale, by Gibbs' inequality: if it is above 2 %, no method is within 2 %,"
+    yield "with any knowledge of the scale. Knowing only that the four scales are equally likely, it has the least average over them."
     yield ""
-    yield "| features | scale of utilities | `ridge='auto'` | told the scale | Bayes' rule | Bayes' rule, told the scale |"
+    yield "| features | scale of utilities | `ridge='auto'` | known scale | Bayes' rule | Bayes' rule, known scale |"
     yield "|---|---|---|---|---|---|"
     for dim in FEATURES:
         found = [np.array(list(pool.map(partial(losses, dim, scale), range(runs)))) for scale in SCALES]

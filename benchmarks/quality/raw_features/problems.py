@@ -38,8 +38,8 @@ class Ratios(Environment):
         return World(theta / size, arms * size, utilities)
 
 
-class OneFarOff(Environment):
-    """Six arms with a price, a rating that goes with it and a flag, and a seventh whose price stands for none."""
+class OneOutlier(Environment):
+    """Six arms with a price, a correlated rating and a flag, and a seventh whose price is a placeholder."""
 
     dim = 3
     link = dl.get_link("logistic")
@@ -64,13 +64,13 @@ class Placeholder(Environment):
         return World(theta, arms, utilities)
 
 
-def announcing_problems() -> dict[str, Environment]:
+def decision_problems() -> dict[str, Environment]:
     named: dict[str, Environment] = {kind: RawFeatures(kind) for kind in KINDS}
     ratios: dict[str, Environment] = {f"units {r:g} apart": Ratios(r) for r in (1.0, 10.0, 100.0, 1000.0)}
     effects: dict[str, Environment] = {f"arm effects {e:g}": Ratios(effect=e) for e in (0.3, 1.0)}
     return (
         ratios
-        | {"three arms": ThreeArms(), "one arm far off": OneFarOff(), "a placeholder": Placeholder()}
+        | {"three arms": ThreeArms(), "one outlier": OneOutlier(), "a placeholder": Placeholder()}
         | named
         | effects
     )

@@ -138,11 +138,11 @@ def worst_of_blocks(regrets: np.ndarray) -> np.ndarray:
 
 def own_tails(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     blocks = max(runs // BLOCK, 1)
-    yield "## The same where every arm has an arm effect, and in the problems themselves"
+    yield "## The same with arm effects, and properties of the problems"
     yield ""
     yield f"`ArmTable(n, features)` over {HORIZON:,} rounds, in {blocks} blocks of {BLOCK} runs, beside features alone in the same worlds."
-    yield "Blind: what a round costs that chooses by lot, the best utility less the mean one. No policy has a part in it: where its worst"
-    yield "run is heavy, so is the regret of whoever needs some rounds to learn."
+    yield "Blind: the regret of a round with random arms, the best utility minus the mean. It does not depend on the policy: if its worst"
+    yield "run is heavy, so is the regret of every policy that needs some rounds to learn."
     yield ""
     yield "| problem | features alone: mean | good | worst | arm effects: mean | good | worst | blind: mean | good | worst |"
     yield "|---|" + "---|" * 9
@@ -230,10 +230,10 @@ def regrets(name: str, environment: Environment, runs: int) -> np.ndarray:
 def delays(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     yield f"## Votes that come {DELAY} rounds late: mean regret over {HORIZON:,} rounds, {runs} runs"
     yield ""
-    yield f"Blind: {DELAY + 1} times the best utility less the mean one, which as many rounds cost whoever chooses without a vote. On"
-    yield "the hypercube no arm is better than another before a vote, since theta has no favoured direction: nobody can have less regret."
-    yield "Free: blind, and then what it costs to show the arm that looks best after as many votes as have come, on pairs of opposite"
-    yield "arms by lot, by an estimate that is told the size of theta: who learns pays for it, and this one does not."
+    yield f"Blind: {DELAY + 1} times the best utility minus the mean: the regret of as many rounds without a vote. On"
+    yield "the hypercube all arms are equal before the first vote, since theta has no favoured direction: this is the minimum."
+    yield "Free: blind, plus the regret of showing the arm that looks best after the votes so far, on random pairs of opposite"
+    yield "arms, by an estimate that knows the size of theta: the cost of learning is left aside."
     yield ""
     yield "| problem | policy | at once | late | ratio | blind | (late - blind) / at once | free / at once |"
     yield "|---|---|---|---|---|---|---|---|"
