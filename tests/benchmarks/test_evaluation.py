@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from benchmarks.quality.goals import peers
 from benchmarks.quality.goals.evaluation import CHECKPOINTS, Evaluator, play, seeds
-from benchmarks.quality.goals.problems import GoalWorld, judged
+from benchmarks.quality.goals.problems import GoalWorld, evaluation_problems
 
 import duelist as dl
 from duelist.model.fit import fit_mle
@@ -42,7 +42,7 @@ def test_the_judge_says_what_recommend_says(count):
 
 
 def test_without_features_every_arm_has_a_term_of_variance_one():
-    world = judged(("made",))["no features"].world(0, 0)
+    world = evaluation_problems(("made",))["no features"].world(0, 0)
     evaluator, rows, outcomes = Evaluator(world), [], []
     for first, second, outcome in random_votes(world, 300, 5):
         evaluator.count(first, second, outcome)

@@ -1,7 +1,7 @@
-"""How well can anybody foresee votes after a few? A part of docs/evidence/raw-features.md.
+"""The least possible log-loss after a few votes; a part of docs/evidence/raw-features.md.
 
-A world here is drawn from what the rule knows: utilities of one of four sizes, each as likely, and theta normal. Nobody can have less
-log-loss on average over these worlds than the predictive distribution of Bayes, which averages over every theta in proportion to its
+Worlds are drawn from the prior of the rule: utilities of one of four scales, each as likely, and theta normal. No method has a lower
+mean log-loss over these worlds than Bayes' predictive distribution, which averages over every theta in proportion to its
 probability given the votes. If even that is more than 2 % above the best ridge in hindsight, no estimate is within 2 % there.
 """
 
@@ -84,7 +84,7 @@ def losses(dim: int, scale: float, seed: int) -> tuple[float, float, float, floa
 
 
 def limits(runs: int, pool: ProcessPoolExecutor) -> Iterator[str]:
-    yield f"## How near to hindsight anybody can come after {VOTES} votes, {runs} runs each"
+    yield f"## Least possible log-loss after {VOTES} votes, relative to hindsight, {runs} runs each"
     yield ""
     yield "Mean log-loss over the mean of the best constant ridge in hindsight, run by run, with its standard error. Known scale: the"
     yield "ridge that worlds were drawn with, which a user does not know. Bayes' rule averages over every theta. With known scale, it has"
