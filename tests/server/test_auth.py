@@ -17,6 +17,7 @@ OPEN = {
     ("POST", "/api/v1/session"),
     ("DELETE", "/api/v1/session"),
     ("POST", f"{S}/register"),
+    ("POST", f"{S}/entry"),
     ("GET", "/api/v1/health"),
 }
 """Endpoints that need no token."""
@@ -26,7 +27,7 @@ ANY = {
     ("GET", "/api/v1/languages/{language}"),
     ("GET", f"{S}/media/{{key}}"),
 }
-RATING = {("GET", f"{S}/me"), *(("POST", f"{S}/{verb}") for verb in ("ask", "votes", "undo", "release"))}
+RATING = {("GET", f"{S}/me"), *(("POST", f"{S}/{verb}") for verb in ("arrive", "ask", "votes", "undo", "release"))}
 LOOKING = {
     ("GET", "/api/v1/studies"),
     ("GET", S),

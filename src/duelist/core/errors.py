@@ -147,6 +147,24 @@ class RaterBlocked(NothingToAsk):
     code = "rater_blocked"
 
 
+class StudyFull(NothingToAsk):
+    """All places of a study that is open to anyone are taken."""
+
+    code = "study_full"
+
+
+class ParticipationEnded(NothingToAsk):
+    """The rater was not eligible, or others took their place while they were idle."""
+
+    code = "participation_ended"
+
+
+class RaterExists(DuelistError, ValueError):
+    """Another rater has this name."""
+
+    code = "name_taken"
+
+
 class UnknownRater(DuelistError, KeyError):
     """No such rater in the study."""
 

@@ -14,7 +14,7 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from duelist import __version__
 from duelist.core.errors import DuelistError, StorageError
-from duelist.server.auth import is_rater
+from duelist.server.auth import is_privileged
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError, error_body, error_response, rater_error, validation_error_from
 from duelist.server.http.middleware import RequestMiddleware
@@ -73,7 +73,7 @@ def _explain_errors(app: FastAPI) -> None:
     async def library_error(request: Request, error: DuelistError) -> JSONResponse:
         if isinstance(error, StorageError):
             log_event("storage failed", logging.WARNING, code=error.code, error=error.message)
-        explain = rater_error if is_rater(request) else error_response
+        explain = error_response if is_privileged(request) else rater_error
         status, body = explain(error)
         return JSONResponse(body, status, headers={"Retry-After": "1"} if status == 503 else None)
 

@@ -16,6 +16,7 @@ from typing import Annotated, Final, NamedTuple
 from fastapi import Depends, Request, Response, Security
 from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 
+from duelist.core.errors import UnknownStudy
 from duelist.server.context import ServerContext
 from duelist.server.errors import RequestError
 from duelist.server.http.rate_limits import RateLimiter
@@ -76,10 +77,10 @@ class Caller(NamedTuple):
         return self.token.scope is not Scope.RATER
 
 
-def is_rater(request: Request) -> bool:
-    """Return whether a rater sent the request, with a token that is for nothing else."""
+def is_privileged(request: Request) -> bool:
+    """Return whether an owner or a reader sent the request; raters and strangers learn less from errors."""
     caller: Caller | None = request.scope.get(CALLER)
-    return caller is not None and not caller.is_privileged
+    return caller is not None and caller.is_privileged
 
 
 def server_context(request: Request) -> ServerContext:
@@ -222,7 +223,7 @@ async def _caller_of_cookie(request: Request, server: ServerContext, rater_study
     if needs_rotation(session, secret):
         new = await asyncio.to_thread(rotate_session, server.storage, secret)
         if new is not None:
-            request.scope[NEW_COOKIE] = cookie_header(token, new, is_https(request, server))
+            request.scope[NEW_COOKIE] = await _cookie_header(request, server, token, new)
     return Caller(token, session)
 
 
@@ -240,7 +241,7 @@ async def start_session(request: Request, server: ServerContext, token: Token, d
     """Start a session for the token with this hash, end the browser's earlier one, and set the cookie of the response."""
     await end_session(request, server, cookie_name(token))
     session, secret = await asyncio.to_thread(create_session, server.storage, digest)
-    request.scope[NEW_COOKIE] = cookie_header(token, secret, is_https(request, server))
+    request.scope[NEW_COOKIE] = await _cookie_header(request, server, token, secret)
     return Caller(token, session)
 
 
@@ -252,19 +253,43 @@ async def end_session(request: Request, server: ServerContext, cookie: str) -> N
         await asyncio.to_thread(server.storage.end_session, session.id)
 
 
-def cookie_header(token: Token, secret: str, secure: bool) -> bytes:
-    """Return the header that stores the secret of a session in a browser."""
-    response = Response()
+async def _cookie_header(request: Request, server: ServerContext, token: Token, secret: str) -> bytes:
+    """Return the header that stores the secret of a session; a rater's works in frames of the sites that their study names."""
+    embedded = token.scope is Scope.RATER and await is_embedded(server, token.study)
+    return cookie_header(cookie_name(token), secret, is_https(request, server), embedded)
+
+
+async def is_embedded(server: ServerContext, study: int | None) -> bool:
+    """Return whether other sites may show the rater page of a study in a frame."""
+    if study is None:
+        return False
+    try:
+        async with server.study(study) as opened:
+            return bool(opened.study.settings.recruiting.embed_in)
+    except UnknownStudy:
+        return False
+
+
+def cookie_header(name: str, secret: str, secure: bool, embedded: bool = False) -> bytes:
+    """Return the header that stores the secret of a session in a browser; an empty secret deletes it.
+
+    In a frame of another site, browsers keep a cookie only if it is secure and separate for each such site ("partitioned"). The CSRF
+    token then is what keeps other sites from acting for a rater.
+
+    >>> cookie_header("duelist_rater_1", "s", secure=True, embedded=True).decode()
+    'duelist_rater_1=s; HttpOnly; Max-Age=2592000; Path=/; SameSite=none; Secure; Partitioned'
+    """
+    response, is_framed = Response(), secure and embedded
     response.set_cookie(
-        cookie_name(token),
+        name,
         secret,
-        max_age=round(IDLE_SECONDS),
+        max_age=round(IDLE_SECONDS) if secret else 0,
         path="/",
         secure=secure,
         httponly=True,
-        samesite="strict",
+        samesite="none" if is_framed else "strict",
     )
-    return response.headers["set-cookie"].encode()
+    return response.headers["set-cookie"].encode() + (b"; Partitioned" if is_framed else b"")
 
 
 ADMIN = Scope.ADMIN

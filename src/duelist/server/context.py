@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -45,11 +45,11 @@ class _StudyHandle:
         self.users = 0
         self._opening = asyncio.Lock()
 
-    async def opened(self, study_id: int, storage: Storage) -> AsyncStudy:
+    async def opened(self, study_id: int, storage: Storage, clock: Callable[[], float] | None) -> AsyncStudy:
         """Return the study; the first caller opens it."""
         async with self._opening:
             if self.study is None:
-                self.study = AsyncStudy(await asyncio.to_thread(load_study_by_id, study_id, storage))
+                self.study = AsyncStudy(await asyncio.to_thread(load_study_by_id, study_id, storage, clock))
             return self.study
 
 
@@ -92,7 +92,7 @@ class ServerContext:
         handle = self._open_studies.setdefault(study_id, _StudyHandle())
         handle.users += 1
         try:
-            yield await handle.opened(study_id, self.storage)
+            yield await handle.opened(study_id, self.storage, self.options.clock)
         finally:
             handle.users -= 1
             self._release(study_id, handle)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,8 @@ class ServerOptions:
     """Requests per second and token, in bursts of up to ten seconds' worth."""
     max_upload_bytes: int = 256 * 2**20
     """Maximum size of an uploaded file."""
+    clock: Callable[[], float] | None = None
+    """Seconds since 1970, for tests; default: the database's clock, or this machine's."""
     temporary_token: str | None = None
     """The secret of an admin token that is valid while the server runs and is never stored."""
     live: Mapping[str, Mapping[str, HttpSystem]] = field(default_factory=dict)

@@ -10,6 +10,8 @@ from duelist.study.imports import ItemPlan, VotePlan, plan_items, plan_votes
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
+from duelist.study.participation.entry import Admission, Departure
+from duelist.study.participation.recruiting import SERVICES, Ending, Recruiting, recruiting_for
 from duelist.study.protocol import StudyProtocol
 from duelist.study.records import (
     Arm,
@@ -44,10 +46,14 @@ from duelist.study.study import Study
 
 __all__ = [
     "GOALS",
+    "SERVICES",
+    "Admission",
     "Arm",
     "AsyncStudy",
     "ChosenBy",
+    "Departure",
     "DuelKind",
+    "Ending",
     "Erasure",
     "Explanation",
     "ExportReport",
@@ -61,6 +67,7 @@ __all__ = [
     "Queue",
     "Rater",
     "RaterProgress",
+    "Recruiting",
     "RemoteStudy",
     "Source",
     "Storage",
@@ -88,6 +95,7 @@ __all__ = [
     "plan_items",
     "plan_votes",
     "policy_names",
+    "recruiting_for",
     "restore_study",
     "upgrade_storage",
 ]

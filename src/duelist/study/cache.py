@@ -56,6 +56,11 @@ class StudyCache:
         self.histories.clear()
         self.sides.clear()
 
+    def remember(self, row: RaterRow) -> None:
+        """Use a rater's new record in the rest of the transaction; the next one reads it again, since this one may fail."""
+        self.raters[row.name] = row
+        self._revision = _NEVER_READ
+
     # -- permissions ---------------------------------------------------------------------
 
     def check_may_ask(self, rater: str) -> None:

@@ -11,8 +11,9 @@ from typing import Any
 from duelist.study.formats import Comparison, ExportReport, default_format, write
 from duelist.study.imports.votes.deduplication import ranges, read_log
 from duelist.study.log import StudyLog
+from duelist.study.participation.state import Participation
 from duelist.study.records import DuelKind, Vote
-from duelist.study.storage import DuelRow, Transaction, VoteRow
+from duelist.study.storage import DuelRow, RaterRow, Transaction, VoteRow
 
 _CHUNK = 1024
 """Votes whose texts are in memory at a time."""
@@ -61,7 +62,9 @@ class _LogComparisons(Iterable[Comparison]):
         self._tx = tx
         self._is_whole = is_whole
         self._arms = study._read_cache.arms
-        self._excluded = {rater.name for rater in tx.raters() if rater.excluded}
+        raters = tx.raters()
+        self._excluded = {rater.name for rater in raters if rater.excluded}
+        self._rater_columns = {rater.name: _rater_columns(rater) for rater in raters}
         self._revisions: dict[int, VoteRow] | None = None
         self.skipped: Counter[str] = Counter()
 
@@ -121,5 +124,12 @@ class _LogComparisons(Iterable[Comparison]):
                 prompt=own.get("prompt", None if vote.context is None else prompts.get(vote.context)),
                 payload_first=own.get("first", self._arms.payload(self._arms.number_at(duel.first_row))),
                 payload_second=own.get("second", self._arms.payload(self._arms.number_at(duel.second_row))),
-                extra=own.get("extra", {}),
+                extra={**self._rater_columns.get(row.rater or "", {}), **own.get("extra", {})},
             )
+
+
+def _rater_columns(rater: RaterRow) -> dict[str, Any]:
+    """Return what is known of a rater, as columns of their votes; the owner's note is not for others."""
+    attributes = {name: value for name, value in rater.attributes.items() if name != "note"}
+    known = {**attributes, **Participation.from_json(rater.participation).parameters}
+    return {f"rater_{name}": known[name] for name in sorted(known)}

@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
+from duelist.study.participation.recruiting import Recruiting, checked_recruiting
+
 
 class Outcome(StrEnum):
     """The outcome of a vote."""
@@ -107,12 +109,14 @@ class StudySettings:
     language: str | None = None
     wordings: dict[str, dict[str, Any]] = field(default_factory=dict)
     feature_recipe: dict[str, Any] | None = None
+    recruiting: Recruiting = field(default_factory=Recruiting)
 
     def __post_init__(self) -> None:
         # Storages store settings as JSON, which has no tuples.
         gold = tuple(GoldPair(first, second, Outcome(outcome)) for first, second, outcome in self.gold)
         object.__setattr__(self, "criteria", tuple(self.criteria))
         object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "recruiting", checked_recruiting(self.recruiting))
         object.__setattr__(self, "answers", tuple(Outcome(answer) for answer in self.answers))
 
     @property
@@ -150,9 +154,11 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Rater:
-    """A rater as the owner has described them.
+    """What is recorded of a rater.
 
     A `blocked` rater is not asked, the votes of an `excluded` one do not count, and the name of an `erased` one is a pseudonym.
+    `parameters` are those of the address by which they came, `entered_at` is when they entered a study that is open to anyone, and
+    `ending` is how their participation ended.
     """
 
     name: str
@@ -160,6 +166,9 @@ class Rater:
     blocked: bool = False
     excluded: bool = False
     erased: bool = False
+    parameters: dict[str, str] = field(default_factory=dict)
+    entered_at: datetime | None = None
+    ending: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

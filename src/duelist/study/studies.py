@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -98,6 +99,7 @@ def create_study(
         top: for the goal "rank", how many places matter, to the policy and to `can_stop`; default: all. It is stored in the settings of
         the policy.
         feature_recipe: how features were made from a file; set by `items`.
+        recruiting: how participants come from a recruiting service and return to it, see `duelist.study.Recruiting`; for the pages, too.
         repeat_pairs: whether a rater may see a pair again: "never" (default); a whole number, after that many of their duels; or a share
         between 0 and 1 of their duels, drawn at random from their earlier ones to check whether they vote the same (duels of kind
         "repeat", which teach nothing about the arms).
@@ -174,8 +176,8 @@ def _open_study(name: str, storage: str | Storage = DEFAULT_STORAGE) -> Study:
     return Study(opened, _find(opened, name))
 
 
-def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
-    """Load the study of that id, which stays the same when the study is renamed."""
+def load_study_by_id(study_id: int, storage: str | Storage, clock: Callable[[], float] | None = None) -> Study:
+    """Load the study of that id, which stays the same when the study is renamed; `clock` is for tests, see `Study`."""
     opened = open_storage(storage, create=False)
     row = next((row for row in opened.list_studies() if row.id == study_id), None)
     if row is None:
@@ -184,7 +186,7 @@ def load_study_by_id(study_id: int, storage: str | Storage) -> Study:
             "`list_studies` lists the studies.",
             code="unknown_study.id",
         )
-    return Study(opened, row)
+    return Study(opened, row, clock)
 
 
 def list_studies(storage: str | Storage = DEFAULT_STORAGE, include_archived: bool = False) -> list[StudySummary]:

@@ -17,7 +17,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from duelist.core.errors import InvalidInput, UnknownArm
+from duelist.core.errors import InvalidInput, LimitReached, NoPairsLeft, UnknownArm
 from duelist.policies import Policy
 from duelist.study.administration.lifecycle import StudyLifecycle
 from duelist.study.administration.raters import RaterAdministration
@@ -29,6 +29,7 @@ from duelist.study.asking.leases import AskRequest
 from duelist.study.export import StudyExport
 from duelist.study.imports.apply import StudyImport
 from duelist.study.log import duel_from_rows, vote_from_rows
+from duelist.study.participation.entry import StudyEntry, check_takes_part
 from duelist.study.records import Outcome, Source, StudyDuel, Vote
 from duelist.study.storage import Transaction, VoteRow
 from duelist.study.validation import (
@@ -43,7 +44,7 @@ from duelist.study.validation import (
 from duelist.study.voting.tell import find_duel, new_vote, release, tell, undo
 
 
-class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, StudyStopping, StudyPlots):
+class Study(StudyLifecycle, RaterAdministration, StudyEntry, StudyImport, StudyExport, StudyStopping, StudyPlots):
     """A study in a storage; see `create_study` and `load_study`.
 
     `clock` returns seconds since 1970 and may go backwards. The default is the database's clock with PostgreSQL, this machine's with
@@ -99,10 +100,16 @@ class Study(StudyLifecycle, RaterAdministration, StudyImport, StudyExport, Study
         def ask_now(tx: Transaction) -> StudyDuel:
             cache, now = self._write_cache, self._now(tx)
             cache.check_may_ask(rater)
+            check_takes_part(tx, cache, rater)
             request = self._request(candidates, context)._replace(in_progress=working_on, entropy=entropy)
             return duel_from_rows(ask(tx, cache, rater, request, now), cache.arms, tx)
 
-        return self._write(ask_now)
+        try:
+            return self._write(ask_now)
+        except (NoPairsLeft, LimitReached):
+            if candidates is None and context is None:
+                self._complete(rater)
+            raise
 
     def _request(self, candidates: Sequence[str] | None, context: str | None) -> AskRequest:
         arms = self._write_cache.arms

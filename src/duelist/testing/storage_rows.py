@@ -50,7 +50,7 @@ def vote_row(sequence: int, **changes: Any) -> VoteRow:
 
 def rater_row(name: str, **changes: Any) -> RaterRow:
     """A rater without attributes."""
-    return RaterRow(name, {}, False, False, False, None, NOW)._replace(**changes)
+    return RaterRow(name, {}, False, False, False, None, NOW, None)._replace(**changes)
 
 
 def write_everything(tx: Transaction) -> None:

@@ -307,6 +307,7 @@ class StorageContract:
     def test_rater_round_trip(self, storage: Storage, study: int) -> None:
         """Raters come back with all fields, by name, and can be updated."""
         first = rater_row("ben", attributes={"größe": [1, None]}, blocked=True, excluded=True, blocked_at=NOW + 1)
+        first = first._replace(participation={"parameters": {"PID": "größe"}, "entered_at": NOW})
         with storage.writing(study) as tx:
             tx.put_rater(first)
             tx.put_rater(rater_row("ana", erased=True))

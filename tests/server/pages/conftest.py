@@ -65,6 +65,9 @@ class Tabs:
         self.contexts: list[BrowserContext] = []
         self.problems: list[str] = []
         self.hosts: set[str] = set()
+        self.hosts_allowed = {server.url.split("/")[2]}
+        self.problems_allowed: str | None = None
+        """Messages that contain it are what a test is about."""
 
     def open(self, address: str = "", **options: Any) -> Page:
         """Open a page in a fresh browser profile, without cookies or storage."""
@@ -93,7 +96,8 @@ class Tabs:
 
     def _record(self, kind: str, text: str) -> None:
         # The browser reports failed requests, which tests cause on purpose.
-        if kind == "error" and not text.startswith("Failed to load resource"):
+        is_wanted = self.problems_allowed is not None and self.problems_allowed in text
+        if kind == "error" and not text.startswith("Failed to load resource") and not is_wanted:
             self.problems.append(f"console: {text}")
 
 
@@ -105,7 +109,7 @@ def tabs(browser: Browser, server: Server) -> Iterator[Tabs]:
     for context in opened.contexts:
         context.close()
     assert opened.problems == []
-    assert opened.hosts <= {server.url.split("/")[2]}
+    assert opened.hosts <= opened.hosts_allowed
 
 
 @pytest.fixture

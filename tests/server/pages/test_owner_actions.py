@@ -197,7 +197,7 @@ def test_rater_links(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -
     page.get_by_role("button", name="Revoke", exact=True).click()
     expect(page.get_by_role("button", name="Revoke access of бен")).to_have_count(0)
     again = tabs.open(link)
-    expect(again.get_by_role("heading", name="This link is no longer valid")).to_be_visible()
+    expect(again.locator("#message")).to_contain_text("Your link is no longer valid.")
 
 
 def test_copy_all_links(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
@@ -287,3 +287,25 @@ def test_import_votes_with_other_columns(server: Server, tabs: Tabs, eight_texts
     assert (vote.first, vote.second, vote.outcome) == ("text 1", "text 2", "first")
     assert vote.voted_at is not None
     assert vote.voted_at.isoformat() == "2026-01-01T03:00:00+00:00"
+
+
+def test_recruiting_settings(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """A service fills in its address; what is wrong is marked, and what is saved is what the study has."""
+    page = tabs.open_as_owner(f"/study/{eight_texts[1]}#settings")
+    card = page.get_by_role("region", name="Recruiting")
+    card.get_by_label("Recruiting service").select_option("prolific")
+    expect(card.locator(".address")).to_contain_text("?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}")
+    card.get_by_label("Code").first.fill("C1")
+    card.get_by_label("Address to return to").nth(1).fill("http://example.com")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("status")).to_contain_text("Give an https address")
+    expect(card.get_by_label("Address to return to").nth(1)).to_have_attribute("aria-invalid", "true")
+    card.get_by_label("Address to return to").nth(1).fill("")
+    card.get_by_label("Places").fill("40")
+    card.get_by_role("button", name="Save").click()
+    expect(card.get_by_role("status")).to_have_text("Saved.")
+    settings = server.load_study(eight_texts[0]).settings
+    assert settings.open_registration
+    assert settings.recruiting.participant == "PROLIFIC_PID"
+    assert settings.recruiting.places == 40
+    assert settings.recruiting.completed.address({}) == "https://app.prolific.com/submissions/complete?cc=C1"

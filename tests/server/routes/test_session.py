@@ -142,3 +142,100 @@ def test_serving_other_machines_requires_an_admin_token(tmp_path: Path) -> None:
     with server.client(token) as client:
         checked(client.get("/studies"))
     server.stop()
+
+
+# -- recruiting --------------------------------------------------------------------------
+
+PROLIFIC = {
+    "participant": "PROLIFIC_PID",
+    "places": 2,
+    "completed": {"code": "C1", "redirect": "https://p.example/?cc={code}"},
+}
+
+
+def test_a_participant_enters_with_an_id_and_gets_the_code(server: Running, make: Callable[..., str]) -> None:
+    """From the address of a recruiting service to the completion code; the same id comes back, another name does not."""
+    study = make(open_registration=True, recruiting=PROLIFIC, max_votes_per_rater=1)
+    given = {"parameters": {"PROLIFIC_PID": "p1", "STUDY_ID": "s1"}}
+    with server.stranger() as browser:
+        assert checked(browser.post(f"{study}/entry", json={}))["needs_participant"]
+        refused(browser.post(f"{study}/register", json={"name": "ana"}), 422, "participant_missing")
+        assert checked(browser.post(f"{study}/entry", json=given))["may_enter"]
+        session = checked(browser.post(f"{study}/register", json={**given, "name": "ignored"}))
+        assert session["rater"] == "p1"
+        browser.headers["X-Duelist-CSRF"] = session["csrf"]
+        assert checked(browser.get(f"{study}/me"))["departure"] is None
+        duel = checked(browser.post(f"{study}/ask", json={}))
+        checked(browser.post(f"{study}/votes", json={"duel": duel["id"], "outcome": "first"}))
+        refused(browser.post(f"{study}/ask", json={}), 409, "limit_reached")
+        found = checked(browser.get(f"{study}/me"))["departure"]
+        assert found == {"kind": "completed", "code": "C1", "redirect": "https://p.example/?cc=C1"}
+    with server.stranger() as other_browser:
+        assert checked(other_browser.post(f"{study}/register", json=given))["rater"] == "p1"
+
+
+def test_places_run_out(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
+    full = {"code": "FULL", "redirect": "https://p.example/?id={PROLIFIC_PID}"}
+    study = make(open_registration=True, recruiting={**PROLIFIC, "full": full})
+    with server.stranger() as browser:
+        for name in ("p1", "p2"):
+            checked(browser.post(f"{study}/register", json={"parameters": {"PROLIFIC_PID": name}}))
+        late = {"parameters": {"PROLIFIC_PID": "p 3"}}
+        error = refused(browser.post(f"{study}/register", json=late), 409, "study_full")
+        assert "study" not in error["message"]  # strangers do not learn names
+        found = checked(browser.post(f"{study}/entry", json=late))["departure"]
+        assert found == {"kind": "full", "code": "FULL", "redirect": "https://p.example/?id=p%203"}
+        checked(admin.patch(study, json={"settings": {"recruiting": {**PROLIFIC, "places": 3}}}))
+        checked(browser.post(f"{study}/register", json=late))
+
+
+def test_strangers_learn_nothing_of_a_study_by_invitation(server: Running, make: Callable[..., str]) -> None:
+    study = make(recruiting={**PROLIFIC, "places": 1, "full": {"code": "SECRET"}})
+    with server.stranger() as browser:
+        found = checked(browser.post(f"{study}/entry", json={"parameters": {"PROLIFIC_PID": "p1"}}))
+        assert found == {
+            "may_enter": False,
+            "is_open_to_anyone": False,
+            "needs_participant": False,
+            "asks_name": False,
+            "departure": None,
+        }
+
+
+def test_parameters_of_an_invitation_are_stored(
+    admin: httpx.Client, ana: httpx.Client, study: str, server: Running
+) -> None:
+    checked(ana.post(f"{study}/arrive", json={"parameters": {"wave": "2"}}), 204)
+    checked(ana.post(f"{study}/arrive", json={"parameters": {"wave": "3"}}), 204)
+    assert checked(admin.get(f"{study}/raters"))["others"][0]["parameters"] == {"wave": "2"}
+    refused(ana.post(f"{study}/arrive", json={"parameters": {f"p{k}": "" for k in range(21)}}), 422, "invalid_input")
+    refused(ana.post(f"{study}/arrive", json={"parameters": {"a": "x" * 501}}), 422, "invalid_input")
+    with server.stranger() as browser:
+        refused(browser.post(f"{study}/arrive", json={"parameters": {"wave": "2"}}), 401, "not_signed_in")
+
+
+def test_only_named_sites_embed_the_rater_page(tmp_path: Path) -> None:
+    """The page of one study may be framed by its owner's sites, with a cookie that browsers keep there; nothing else changes."""
+    with (
+        running(f"sqlite:///{tmp_path / 's.db'}", tmp_path, "--public-url", "https://rate.example.org") as server,
+        server.client() as admin,
+    ):
+        settings = {"open_registration": True, "recruiting": {"embed_in": ["https://lab.example.org"]}}
+        framed = checked(admin.post("/studies", json={"name": "framed", "settings": settings}), 201)["id"]
+        plain = checked(admin.post("/studies", json={"name": "plain", "settings": {"open_registration": True}}), 201)[
+            "id"
+        ]
+        policies = {
+            path: httpx.get(server.address + path).headers["content-security-policy"]
+            for path in (f"/rate/{framed}", f"/rate/{plain}", f"/study/{framed}", "/rate/999", "/rate/x", "/signin")
+        }
+        assert "frame-ancestors https://lab.example.org;" in policies.pop(f"/rate/{framed}")
+        assert all("frame-ancestors 'none'" in policy for policy in policies.values())
+        with server.stranger() as browser:
+            cookies = {
+                study: browser.post(f"/studies/{study}/register", json={}).headers["set-cookie"].lower()
+                for study in (framed, plain)
+            }
+            owner = browser.post("/session", json={"token": server.token}).headers["set-cookie"].lower()
+        assert all(part in cookies[framed] for part in ("samesite=none", "secure", "partitioned", "httponly"))
+        assert all("samesite=strict" in each and "partitioned" not in each for each in (cookies[plain], owner))

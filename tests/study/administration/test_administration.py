@@ -301,7 +301,7 @@ def test_a_block_that_failed_leaves_nothing_behind(sqlite_url: str, monkeypatch:
     play(source, 30)
     play(study, 20)
     with monkeypatch.context() as broken:
-        broken.setattr("duelist.study.administration.raters._release_all", lambda *_: 1 / 0)
+        broken.setattr("duelist.study.administration.raters.release_all", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             study.block("ben", exclude_votes=True)
     elsewhere.block("cleo", exclude_votes=True)  # counted as the first change now

@@ -41,6 +41,7 @@ MAX_JSON_ARMS: Final = 32 * 2**20
 LIMITS: Final = {
     "POST /session": PUBLIC,
     "POST /studies/{study}/register": PUBLIC,
+    "POST /studies/{study}/entry": PUBLIC,
     "POST /studies/{study}/arms/retire": IDS,
     "POST /studies/{study}/arms/activate": IDS,
     "POST /studies/{study}/arms": UPLOAD,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final
 
 from starlette.requests import ClientDisconnect
@@ -30,6 +30,7 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
     "connect-src 'self'; font-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 )
+_NO_FRAMES: Final = "frame-ancestors 'none'"
 _HEADERS: Final = (
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -42,6 +43,15 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 _CLIENT_CLOSED: Final = 499
 """Status in log and metrics of a request whose client closed the connection before the response."""
 _MAX_LOGGED_PATH: Final = 500
+
+
+def framed_policy(hosts: Sequence[str]) -> str:
+    """Return the content security policy of a page that these hosts may show in a frame.
+
+    >>> framed_policy(["https://lab.example.org"]).split("; ")[-2]
+    'frame-ancestors https://lab.example.org'
+    """
+    return POLICY.replace(_NO_FRAMES, f"frame-ancestors {' '.join(hosts)}") if hosts else POLICY
 
 
 class RequestMiddleware:

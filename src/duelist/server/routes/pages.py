@@ -18,6 +18,7 @@ from fastapi.staticfiles import StaticFiles
 from duelist.core.errors import DuelistError
 from duelist.server.auth import server_context
 from duelist.server.context import ServerContext
+from duelist.server.http.middleware import framed_policy
 from duelist.server.schemas.common import MAX_ID
 from duelist.study import StudySettings
 from duelist.study.languages import Sentence, sentences_for
@@ -63,7 +64,9 @@ async def _rater_page(study: str, request: Request) -> Response:
     settings = await asyncio.to_thread(_settings_of, server_context(request), study)
     language, wordings = (None, None) if settings is None else (settings.language, settings.wordings)
     sentences = sentences_for(request.headers.get("accept-language", ""), language, wordings)
-    return HTMLResponse(fill_page("rate.html", sentences), headers=_HEADERS)
+    sites = () if settings is None else settings.recruiting.embed_in
+    headers = {**_HEADERS, "Content-Security-Policy": framed_policy(sites)}
+    return HTMLResponse(fill_page("rate.html", sentences), headers=headers)
 
 
 def _settings_of(server: ServerContext, study: str) -> StudySettings | None:

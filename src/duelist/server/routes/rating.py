@@ -16,6 +16,8 @@ from duelist.server.errors import RequestError
 from duelist.server.http.file_streams import file_response, open_file
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.schemas import common as schemas
+from duelist.server.schemas import participation
+from duelist.server.schemas.base import RequestBody
 from duelist.server.schemas.openapi import IN_STUDY
 from duelist.study import AsyncStudy, Outcome, Study, StudyDuel, Vote
 
@@ -43,6 +45,7 @@ async def me(
         own = await opened.read(Study.rater_progress, rater_name)
         record = await opened.read(Study.rater, rater_name)
         state = (await opened.read(_state)).value
+        departure = await opened.read(Study.departure, rater_name)
         settings, name = opened.study.settings, opened.study.name
     return schemas.MeResponse(
         rater=rater_name,
@@ -58,11 +61,21 @@ async def me(
         max_votes=settings.max_votes_per_rater,
         blocked=record.blocked,
         live=name in server.options.live,
+        departure=None if departure is None else participation.DepartureSchema.model_validate(to_plain(departure)),
         recent=[
             schemas.RecentVoteSchema(duel_id=_shown_number(server, caller, study, duel), outcome=outcome.value)
             for duel, outcome in own.recent
         ],
     )
+
+
+@router.post("/arrive", status_code=204)
+async def arrive(
+    study: schemas.StudyId, body: participation.EntryRequest, caller: StudyRater, server: ServerDep
+) -> None:
+    """Record the URL parameters with which an invited rater came; those recorded already keep their value."""
+    async with server.study(study) as opened:
+        await opened.write(Study.enter, caller.rater(None), body.parameters, invited=True)
 
 
 def _state(study: Study) -> Any:
@@ -122,7 +135,7 @@ async def vote(
     return _votes(votes, server, study, caller)
 
 
-def _reject_privileged(body: schemas.RequestBody, *fields: str) -> None:
+def _reject_privileged(body: RequestBody, *fields: str) -> None:
     """Raise an error for a field with which a rater would choose pairs or pretend to be another rater."""
     field = next((name for name in fields if getattr(body, name) is not None), None)
     if field is not None:

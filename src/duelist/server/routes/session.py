@@ -9,6 +9,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials
 
+from duelist.core.serialization import to_plain
 from duelist.server.auth import (
     BEARER,
     OWNER_COOKIE,
@@ -17,8 +18,10 @@ from duelist.server.auth import (
     ServerDep,
     authenticate,
     client_address,
+    cookie_header,
     end_session,
     enforce_rate_limit,
+    is_embedded,
     is_https,
     start_session,
     unknown_token,
@@ -28,9 +31,10 @@ from duelist.server.errors import RequestError
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.monitoring.audit import CALLER
 from duelist.server.schemas import common as schemas
+from duelist.server.schemas import participation
 from duelist.server.schemas.openapi import IN_STUDY, PUBLIC, SIGNED_IN
-from duelist.study import Study
-from duelist.study.administration.tokens import Scope, create_token, list_tokens, revoke_token, token_hash
+from duelist.study import Study, StudyState
+from duelist.study.administration.tokens import Scope, create_token, list_tokens, token_hash
 from duelist.study.validation import checked_rater
 
 router = APIRouter(route_class=CheckedRoute, tags=["sessions"])
@@ -76,7 +80,8 @@ async def sign_out(request: Request, response: Response, server: ServerDep, stud
     """End the session of the owner, or of a rater of one study, and delete its cookie."""
     name = OWNER_COOKIE if study is None else f"{RATER_COOKIE}{study}"
     await end_session(request, server, name)
-    response.delete_cookie(name, path="/", secure=is_https(request, server), httponly=True, samesite="strict")
+    cookie = cookie_header(name, "", is_https(request, server), await is_embedded(server, study))
+    response.headers.append("set-cookie", cookie.decode())
 
 
 def _limit_registrations(request: Request, server: ServerDep) -> None:
@@ -89,29 +94,52 @@ def _limit_registrations(request: Request, server: ServerDep) -> None:
 async def register(
     study: schemas.StudyId, body: schemas.RegisterRequest, request: Request, server: ServerDep
 ) -> schemas.SessionResponse:
-    """Register as a rater of a study that is open to anyone."""
-    name = checked_rater(body.name or f"rater {secrets.token_hex(4)}")
+    """Register as a rater of a study that is open to anyone; one who came with a participant's id may come back with it."""
     async with server.study(study) as opened:
-        is_open = opened.study.settings.open_registration
-        is_taken = is_open and await opened.read(Study.has_rater, name)
-    if not is_open:
-        raise RequestError(
-            403, "not_allowed", "This study is not open for registration.", "Ask its owner for a personal link."
-        )
-    taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
-    if is_taken or await _has_token(server, study, name):
-        raise taken
+        entry = await opened.write(Study.entry, body.parameters)
+        if not entry.is_open_to_anyone:
+            raise RequestError(
+                403, "not_allowed", "This study is not open for registration.", "Ask its owner for a personal link."
+            )
+        if entry.needs_participant and entry.rater is None:
+            raise RequestError(
+                422,
+                "participant_missing",
+                "The address has no participant's id.",
+                "Open the study from the page of the recruiting service.",
+                "parameters",
+            )
+        name = checked_rater(entry.rater or body.name or f"rater {secrets.token_hex(4)}")
+        taken = RequestError(409, "name_taken", f"There is a rater {name!r} already.", "Choose another name.", "name")
+        if not entry.returns and await _has_token(server, study, name):
+            raise taken
+        await opened.write(Study.enter, name, body.parameters)
     created = await asyncio.to_thread(create_token, server.storage, Scope.RATER, study, name, "registered")
-    # Of concurrent registrations, each sees the token of the other here, so that no two people share a name.
-    if await _has_token(server, study, name, except_id=created.token.id):
-        await asyncio.to_thread(revoke_token, server.storage, created.token.id)
-        raise taken
     return await _session(server, await start_session(request, server, created.token, token_hash(created.secret)))
 
 
-async def _has_token(server: ServerContext, study: int, name: str, except_id: str | None = None) -> bool:
+@router.post("/studies/{study}/entry", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
+async def entry(
+    study: schemas.StudyId, body: participation.EntryRequest, server: ServerDep
+) -> participation.EntryResponse:
+    """Say whether and how a person without a personal link may enter."""
+    async with server.study(study) as opened:
+        found = await opened.write(Study.entry, body.parameters)
+    is_public = found.is_open_to_anyone
+    return participation.EntryResponse(
+        may_enter=is_public and found.state is StudyState.OPEN,
+        is_open_to_anyone=is_public,
+        needs_participant=is_public and found.needs_participant and found.rater is None,
+        asks_name=is_public and found.asks_name and not found.needs_participant,
+        departure=participation.DepartureSchema.model_validate(to_plain(found.departure))
+        if is_public and found.departure
+        else None,
+    )
+
+
+async def _has_token(server: ServerContext, study: int, name: str) -> bool:
     tokens = await asyncio.to_thread(list_tokens, server.storage, study)
-    return any(token.rater == name and token.id != except_id for token in tokens)
+    return any(token.rater == name for token in tokens)
 
 
 async def _name(server: ServerContext, study: int) -> str:

@@ -37,7 +37,7 @@ from duelist.server.http.routing import CheckedRoute
 from duelist.server.http.uploads import download_folder, file_response, uploaded_file
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.openapi import IN_STUDY, SIGNED_IN, Responses, error_responses
-from duelist.study import GOALS, Study, StudySettings, create_study, delete_study, policy_names
+from duelist.study import GOALS, SERVICES, Study, StudySettings, create_study, delete_study, policy_names
 from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
@@ -218,6 +218,7 @@ async def choices(
         ],
         "languages": [{"code": code, "name": load_catalogue(code)["language.name"]} for code in LANGUAGES],
         "settings": {name: defaults[name] for name in names},
+        "services": [to_plain(each) for each in SERVICES.values()],
     }
 
 

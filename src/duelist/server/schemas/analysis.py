@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from duelist.server.schemas.common import BlockSchema, NoteSchema, ResponseBody
+from duelist.server.schemas.base import ResponseBody
+from duelist.server.schemas.common import BlockSchema, NoteSchema
 from duelist.server.schemas.records import schema_of
 from duelist.study import Explanation, Rater, Vote
 from duelist.study.analysis import Progress, Raters

@@ -9,8 +9,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import ConfigDict, Field, create_model
 
+from duelist.server.schemas.base import RequestBody, ResponseBody
+from duelist.server.schemas.participation import DepartureSchema, Parameters, RecruitingSchema
 from duelist.server.schemas.records import schema_of
 from duelist.study import Arm, Vote, VoteImportReport
 from duelist.study.administration.tokens import Token
@@ -24,16 +26,6 @@ MAX_REASON = 2000
 DuelId = Annotated[int, Field(ge=1, le=MAX_ID, description="The id of a duel.")]
 StudyId = Annotated[int, Field(ge=1, le=MAX_ID)]
 OutcomeName = Literal["first", "second", "tie", "both_bad", "skip"]
-
-
-class RequestBody(BaseModel):
-    """Base of request bodies; unknown fields are errors."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class ResponseBody(BaseModel):
-    """Base of response bodies."""
 
 
 # -- errors ------------------------------------------------------------------------------
@@ -67,6 +59,7 @@ class RegisterRequest(RequestBody):
     """A person who wants to become a rater."""
 
     name: Name | None = None
+    parameters: Parameters = Field(default_factory=dict)
 
 
 class SessionResponse(ResponseBody):
@@ -185,6 +178,7 @@ class MeResponse(ResponseBody):
     max_votes: int | None
     blocked: bool
     live: bool = Field(description="Whether systems answer the rater's own prompts.")
+    departure: DepartureSchema | None = Field(description="How the rater's participation ended, if it has.")
     recent: list[RecentVoteSchema]
 
 
@@ -226,6 +220,7 @@ class SettingsSchema(RequestBody):
     wordings: dict[str, dict[str, str | dict[str, str]]] | None = Field(
         None, description="Texts that replace sentences of the rater page, by language and key."
     )
+    recruiting: RecruitingSchema | None = None
 
 
 class CreateStudyRequest(RequestBody):

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from duelist.server.schemas.common import Name, RequestBody, ResponseBody
+from duelist.server.schemas.base import RequestBody, ResponseBody
+from duelist.server.schemas.common import Name
 
 MAX_PROMPT = 20_000
 """Characters of a rater's own prompt."""

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 
 import numpy as np
 
+from duelist.study.participation.state import Participation
 from duelist.study.storage import (
     ArmRow,
     Counters,
@@ -24,6 +25,7 @@ from duelist.study.storage import (
     DuelRow,
     FeatureChunk,
     LeaseRow,
+    RaterRow,
     StagedRow,
     VoteRow,
 )
@@ -158,6 +160,10 @@ class RowChecker:
     def _of_duel(self, row: LeaseRow | DetailRow) -> bool:
         return self._is_duel(row.duel)
 
+    def _rater(self, row: RaterRow) -> bool:
+        Participation.from_json(row.participation)  # raises ValueError
+        return bool(row.name)
+
     def _staged(self, row: StagedRow) -> bool:
         return row.number >= 1 and row.since >= 0
 
@@ -171,5 +177,6 @@ class RowChecker:
         VoteRow: _vote,
         LeaseRow: _of_duel,
         DetailRow: _of_duel,
+        RaterRow: _rater,
         StagedRow: _staged,
     }

@@ -81,7 +81,7 @@ class StudyLifecycle(StudyBase):
     ) -> StudySettings:
         """Limit the number of votes in total, per pair and per rater; None removes a limit.
 
-        Votes that count and pending duels are counted; gold and repeated duels are not.
+        Votes that count and pending duels are counted; skips are not.
         """
         return self.change(**changed_limits(total, per_pair, per_rater))
 

@@ -12,10 +12,12 @@ from typing import Any, NamedTuple
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import RecordList
 from duelist.study.base import StudyBase
+from duelist.study.participation.places import release_all
+from duelist.study.participation.state import Participation
 from duelist.study.records import Rater
-from duelist.study.storage import LeaseState, RaterRow, Transaction
+from duelist.study.storage import RaterRow, Transaction
+from duelist.study.storage.encoding import from_microseconds
 from duelist.study.validation import checked_json, checked_rater, checked_text
-from duelist.study.voting.tell import find_duel, return_lease
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ class RaterAdministration(StudyBase):
             before = self._row(rater)
             at = self._now() if before.blocked_at is None else before.blocked_at
             self._put(tx, before._replace(blocked=True, excluded=exclude_votes, blocked_at=at), prepared)
-            _release_all(tx, rater)
+            release_all(tx, rater)
         return self.rater(rater)
 
     def reinstate(self, rater: str) -> Rater:
@@ -93,7 +95,7 @@ class RaterAdministration(StudyBase):
         return self.rater(rater)
 
     def erase_rater(self, name: str) -> Erasure:
-        """Replace a rater's name with a pseudonym, and delete their attributes and reasons; their votes stay.
+        """Replace a rater's name with a pseudonym, and delete their attributes, URL parameters and reasons; their votes stay.
 
         This cannot be undone. Earlier archives, exports and backups still contain the name; make new ones.
         """
@@ -109,10 +111,10 @@ class RaterAdministration(StudyBase):
                     f"An import that may name {name!r} is still moving into the log.",
                     "Erase the rater when it has finished.",
                 )
-            _release_all(tx, name)
+            release_all(tx, name)
             pseudonym = self._new_pseudonym(tx)
             tx.erase_rater(name, pseudonym)
-            tx.put_rater(self._row(name)._replace(name=pseudonym, attributes={}, erased=True))
+            tx.put_rater(self._row(name)._replace(name=pseudonym, attributes={}, erased=True, participation=None))
             tx.counters.revision += 1
             tx.counters.counting_revision += 1  # other processes drop their copies of the log
             erasure = Erasure(pseudonym, _count_votes(tx, pseudonym))
@@ -174,14 +176,17 @@ def _is_valid(tx: Transaction, prepared: _PreparedSnapshot, first: int | None) -
 
 
 def _rater(row: RaterRow) -> Rater:
-    return Rater(row.name, row.attributes, row.blocked, row.excluded, row.erased)
-
-
-def _release_all(tx: Transaction, rater: str) -> None:
-    """Release the pending duels of a rater."""
-    for lease in tx.leases_of(rater):
-        if lease.state == LeaseState.OPEN:
-            return_lease(tx, lease, find_duel(tx, lease.duel))
+    state = Participation.from_json(row.participation)
+    return Rater(
+        row.name,
+        row.attributes,
+        row.blocked,
+        row.excluded,
+        row.erased,
+        parameters=state.parameters,
+        entered_at=None if state.entered_at is None else from_microseconds(state.entered_at),
+        ending=state.ending,
+    )
 
 
 def _count_votes(tx: Transaction, rater: str) -> int:

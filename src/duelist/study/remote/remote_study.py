@@ -34,6 +34,7 @@ from duelist.study.imports import ItemPlan, VotePlan
 from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
+from duelist.study.participation.entry import Admission, Departure
 from duelist.study.records import (
     Arm,
     DuelKind,
@@ -343,6 +344,15 @@ class RemoteStudy(RemoteAnalysis):
 
     def erase_rater(self, name: str) -> Erasure:
         return from_plain(Erasure, self._post("/raters/erase", {"rater": name, "confirm": name}))
+
+    def entry(self, parameters: Mapping[str, str] | None = None) -> Admission:
+        self._not_available("entry")
+
+    def enter(self, rater: str, parameters: Mapping[str, str] | None = None, invited: bool = False) -> None:
+        self._not_available("enter")
+
+    def departure(self, rater: str) -> Departure | None:
+        self._not_available("departure")
 
     # -- gold pairs ----------------------------------------------------------------------
 

@@ -98,6 +98,12 @@ class Transaction(ABC):
     def duels_of(self, rater: str) -> list[DuelRow]:
         """Return every duel that a rater was asked, in order."""
 
+    def last_active(self, rater: str) -> int:
+        """Return when a rater was asked or voted last, 0 if never."""
+        asked = [lease.asked_at for lease in self.leases_of(rater)]
+        voted = [row.voted_at for row in self.votes_between(0, self.counters.n_votes) if row.rater == rater]
+        return max([0, *asked, *(at for at in voted if at is not None)])
+
     # -- arms ----------------------------------------------------------------------------
 
     @abstractmethod

@@ -161,7 +161,7 @@ class PendingImport(NamedTuple):
 
 
 class RaterRow(NamedTuple):
-    """A rater whom the owner has described, blocked or erased; other raters have no such row."""
+    """A rater who entered by the open address, or whom the owner has described, blocked or erased; others have no such row."""
 
     name: str
     attributes: dict[str, Any]
@@ -170,6 +170,8 @@ class RaterRow(NamedTuple):
     erased: bool
     blocked_at: int | None
     created_at: int
+    participation: dict[str, Any] | None = None
+    """See `duelist.study.participation.state`."""
 
 
 class MediaRow(NamedTuple):

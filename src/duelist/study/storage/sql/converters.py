@@ -79,7 +79,8 @@ def lease_values(row: LeaseRow) -> dict[str, Any]:
 
 def rater_values(row: RaterRow) -> dict[str, Any]:
     """Return the columns of a rater."""
-    return {**row._asdict(), "attributes": json.dumps(row.attributes)}
+    texts = {"attributes": json.dumps(row.attributes), "participation": to_json(row.participation)}
+    return {**row._asdict(), **texts}
 
 
 # -- from columns ------------------------------------------------------------------------
@@ -97,8 +98,8 @@ def study_from(row: Sequence[Any]) -> StudyRow:
 @corrupted_if_invalid
 def rater_from(row: Sequence[Any]) -> RaterRow:
     """Return a rater."""
-    name, attributes, *rest = row
-    return RaterRow(name, json.loads(attributes), *rest)
+    name, attributes, *rest, participation = row
+    return RaterRow(name, json.loads(attributes), *rest)._replace(participation=from_json(participation))
 
 
 @corrupted_if_invalid

@@ -110,6 +110,10 @@ RENAME_RATER: Final = (
     .values(subject=bindparam("new_name")),
 )
 FIRST_VOTE: Final = sa.select(sa.func.min(votes.c.sequence)).where(votes.c.study_id == _study, votes.c.rater == _rater)
+LAST_ASKED: Final = sa.select(sa.func.max(leases.c.asked_at)).where(
+    leases.c.study_id == _study, leases.c.rater == _rater
+)
+LAST_VOTED: Final = sa.select(sa.func.max(votes.c.voted_at)).where(votes.c.study_id == _study, votes.c.rater == _rater)
 LEASES_OF: Final = sa.select(*_columns(leases)).where(leases.c.study_id == _study, leases.c.rater == _rater)
 DUELS_OF: Final = (
     sa.select(*_columns(duels))

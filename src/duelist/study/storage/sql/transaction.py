@@ -186,6 +186,9 @@ class SqlTransaction(Transaction):
         found = self._one(sql.FIRST_VOTE, rater_name=rater)[0]
         return None if found is None else int(found)
 
+    def last_active(self, rater: str) -> int:
+        return max(self._one(each, rater_name=rater)[0] or 0 for each in (sql.LAST_ASKED, sql.LAST_VOTED))
+
     def leases_of(self, rater: str) -> list[LeaseRow]:
         found = self._rows(sql.LEASES_OF, rater_name=rater)
         return sorted((lease_from(row) for row in found), key=lambda row: row.duel)

@@ -13,7 +13,7 @@ export function describeForRater(error) {
   return say(keyOf(error, "error.") ?? BY_STATUS[error.status] ?? (error.status >= 500 ? "error.server" : "error.other"));
 }
 
-const FINAL = ["no_pairs_left", "limit_reached", "rater_blocked"];
+const FINAL = ["no_pairs_left", "limit_reached", "rater_blocked", "participation_ended"];
 
 /** Whether there will be no further pair for this rater. */
 export const isFinal = (error) => FINAL.some((each) => error.isA(each));

@@ -4,7 +4,6 @@ import {
   get,
   getSession,
   post,
-  register,
   signInFromLink,
   studyIdFromAddress,
 } from "../shared/api.js";
@@ -15,7 +14,8 @@ import { chooseByClick } from "./choose.js";
 import { openLightbox } from "./lightbox.js";
 import { promptForm } from "./live.js";
 import { syncedPlayer } from "./media-sync.js";
-import { describeForRater, invitationOnly, isFinal, screenFor, welcomeFor } from "./messages.js";
+import { recordArrival, showDeparture, showEntry } from "./arrival.js";
+import { describeForRater, isFinal, screenFor } from "./messages.js";
 import { isPermanent, OfflineQueue } from "./offline-queue.js";
 import { onLayout, sideName } from "./sides.js";
 import { actionFor, showGuidelines, showShortcuts } from "./shortcuts.js";
@@ -84,7 +84,7 @@ async function requestPairs() {
       for (const side of [pair.first, pair.second]) preloadImages(side.content);
     } catch (error) {
       state.lastError = error;
-      if (!state.current) showNoPair(error);
+      if (!state.current) await showNoMorePairs(error);
       return;
     }
   }
@@ -256,6 +256,16 @@ function showLoading() {
   find("#vote-bar").hidden = !queue.entries.length;
 }
 
+/** After the last pair, the server says how participation ended. */
+async function showNoMorePairs(error) {
+  if (isFinal(error)) {
+    const { departure } = await get(`/studies/${study}/me`).catch(() => ({ departure: null }));
+    state.profile.departure = departure;
+    if (showEnd()) return;
+  }
+  showNoPair(error);
+}
+
 function showNoPair(error) {
   const retry = button(say("button.retry"), () => (queue ? loadPairs() : location.reload()), { class: "primary" });
   showText(screenFor(error), el("p", null, retry));
@@ -311,32 +321,28 @@ async function signIn() {
   if (session.scope !== "rater") throw new ApiError(401, { code: "owner" });
 }
 
-/** Let visitors without a valid link join the study, if it is open to everyone. */
-function showWelcome(error) {
-  const name = el("input", { name: "name", autocomplete: "nickname", maxlength: 100, dir: "auto" });
-  const problem = el("div", { role: "alert" });
-  const join = async (event) => {
-    event.preventDefault();
-    try {
-      await register(study, name.value.trim());
-      find("#message").hidden = true;
-      await start();
-    } catch (failure) {
-      if (failure.isA?.("not_allowed")) showText(invitationOnly(error));
-      else replace(problem, el("p", null, describeForRater(failure)));
-    }
-  };
-  showText(
-    welcomeFor(error),
-    el(
-      "form",
-      { onsubmit: join },
-      el("label", null, say("welcome.name"), name),
-      el("small", null, say("welcome.any_name")),
-      problem,
-      el("p", { class: "buttons" }, el("button", { class: "primary" }, say("welcome.start"))),
-    ),
-  );
+/** Let visitors without a valid link enter, if the study is open to everyone. */
+async function showWelcome(error) {
+  try {
+    await showEntry(study, error, showText, begin);
+  } catch (failure) {
+    showNoPair(failure);
+  }
+}
+
+async function begin() {
+  find("#message").hidden = true;
+  await recordArrival(study);
+  await start();
+}
+
+/** Show how this rater's participation ended, if it has. */
+function showEnd() {
+  const { departure } = state.profile;
+  if (!departure) return false;
+  showDeparture(departure, showText);
+  find("#vote-bar").hidden = true;
+  return true;
 }
 
 async function start() {
@@ -357,6 +363,7 @@ async function start() {
     showGuidelines(guidelines, leaveOut);
   }
   updateStatus();
+  if (showEnd()) return;
   await loadPairs();
   setInterval(() => {
     const isDone = state.lastError !== null && isFinal(state.lastError);
@@ -379,8 +386,8 @@ find("#show-shortcuts").addEventListener("click", () =>
 find("#show-guidelines").addEventListener("click", () => showGuidelines(state.profile.guidelines, leaveOut));
 try {
   await signIn();
-  await start();
+  await begin();
 } catch (error) {
-  if (error.status === 401 || error.status === 403) showWelcome(error);
+  if (error.status === 401 || error.status === 403 || error.isA("name_taken")) await showWelcome(error);
   else showNoPair(error);
 }

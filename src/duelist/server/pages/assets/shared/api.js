@@ -125,8 +125,8 @@ export async function signInFromLink() {
 export const signOut = (study = null) => call("DELETE", sessionPath(study));
 
 /** Join a study with open registration. */
-export async function register(study, name) {
-  const session = await post(`/studies/${study}/register`, name ? { name } : {});
+export async function register(study, name, parameters = {}) {
+  const session = await post(`/studies/${study}/register`, { ...(name ? { name } : {}), parameters });
   csrfToken = session.csrf;
   sessionStudy = study;
   return session;

@@ -4,6 +4,7 @@ import { speak, button, card, confirm, el, note, replace, table } from "../../sh
 import { itemIds, itemLabel, itemName } from "../../shared/item-names.js";
 import { goalChoice, goalLabel, languageSetting, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
 import { describe } from "../messages.js";
+import { recruitingCard } from "./recruiting.js";
 
 const STATE_BUTTONS = [
   ["open", "Open", "Raters get pairs and can vote."],
@@ -18,10 +19,6 @@ const OPTIONAL_OUTCOMES = [
   ["skip", "Skip"],
 ];
 
-const OPEN_REGISTRATION = [
-  { name: "open_registration", label: "Anyone who opens the rater page can join", kind: "check" },
-];
-
 const wholeNumber = "Enter a whole number of at least 1, or leave the field empty.";
 const LIMITS = [
   {
@@ -29,7 +26,7 @@ const LIMITS = [
     label: "Votes in total",
     kind: "number",
     min: 1,
-    help: "Pending pairs count; gold pairs and repeated pairs do not.",
+    help: "Pending pairs count, too. Skips do not.",
     invalid: wholeNumber,
   },
   { name: "max_votes_per_rater", label: "Votes per rater", kind: "number", min: 1, invalid: wholeNumber },
@@ -109,7 +106,7 @@ export function settingsTab(app) {
         form([...RATER_PAGE_SETTINGS, languageSetting(app.choices.languages)]),
         outcomesField(study, changeSettings),
       ),
-      card("Registration", "Raters need a personal link, unless you let anyone join.", form(OPEN_REGISTRATION)),
+      recruitingCard(app, changeSettings),
       card("Limits", "Stop showing pairs automatically. Leave a field empty for no limit.", form(LIMITS)),
       card(
         "Pair selection",

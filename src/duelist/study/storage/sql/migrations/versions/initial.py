@@ -133,6 +133,7 @@ def _raters() -> None:
         sa.Column("erased", sa.Boolean, nullable=False),
         sa.Column("blocked_at", sa.BigInteger),
         sa.Column("created_at", sa.BigInteger, nullable=False),
+        sa.Column("participation", sa.Text),
         sa.Index("duelist_raters_excluded", "study_id", "excluded", "name"),
         sqlite_with_rowid=False,
     )
