@@ -309,3 +309,30 @@ def test_recruiting_settings(server: Server, tabs: Tabs, eight_texts: tuple[str,
     assert settings.recruiting.participant == "PROLIFIC_PID"
     assert settings.recruiting.places == 40
     assert settings.recruiting.completed.address({}) == "https://app.prolific.com/submissions/complete?cc=C1"
+
+
+def test_unsaved_settings_survive_a_change_of_tab(server: Server, tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """Neither another tab nor a change of state redraws a form that the owner has edited; afterwards it is saved."""
+    page = tabs.open_as_owner(f"/study/{eight_texts[1]}#settings")
+    card = page.get_by_role("region", name="Rater page")
+    card.get_by_label("Question").fill("Which tagline is catchier?")
+    page.get_by_role("link", name="Items").click()
+    expect(page.get_by_role("heading", name="Items")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Pause")).to_be_disabled()
+    expect(card.get_by_label("Question")).to_have_value("Which tagline is catchier?")
+    card.get_by_role("button", name="Save").click()
+    expect(card.locator(".tag.good")).to_have_text("Saved.")
+    assert server.load_study(eight_texts[0]).settings.question == "Which tagline is catchier?"
+
+
+def test_imports_without_a_file_and_exports_without_votes_say_so(tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    page = tabs.open_as_owner(f"/study/{eight_texts[1]}#access")
+    expect(page.get_by_role("region", name="Export")).to_contain_text("There are no votes yet")
+    card = page.get_by_role("region", name="Import votes")
+    card.get_by_role("button", name="Import").click()
+    expect(card).to_contain_text("Choose a file first.")
+    card.get_by_label("File with votes").set_input_files([{"name": "v.csv", "mimeType": "text/csv", "buffer": b""}])
+    card.get_by_role("button", name="Import").click()
+    expect(card.locator(".note.bad")).to_be_visible()

@@ -68,6 +68,7 @@ export function settingsForm(specs, values, save) {
     try {
       await save(Object.fromEntries(changed.map((each) => [each.spec.name, each.read()])));
       saved = snapshot();
+      event.target.dispatchEvent(new Event("saved", { bubbles: true }));
       replace(status, savedTag());
       speak("Saved.");
     } catch (error) {

@@ -68,7 +68,7 @@ function restoreCard() {
   };
   return card(
     "Restore a study",
-    "Upload an archive (.duelist) to restore a study exactly as it was.",
+    "Upload an archive (.duelist) to restore a study with all its items, votes, raters and settings. Links and access tokens are secrets and not in it: create new ones in “Access and data”.",
     el("p", { class: "row" }, file, el("label", null, "Name", name), button("Restore", restore)),
     status,
   );

@@ -203,7 +203,8 @@ function exportCard(app) {
     el("li", null, el("a", { href: `/api/v1${path}`, download: "" }, name), " ", el("small", null, description));
   return card(
     "Export",
-    "Votes in the formats of other tools, or the whole study.",
+    "Votes in the formats of other tools, or the whole study. An archive has everything but links and access tokens, which are secrets.",
+    !app.study.votes && note("info", "There are no votes yet, so files of votes have no rows."),
     el(
       "ul",
       null,
@@ -275,7 +276,7 @@ function importCard(app) {
   );
   const importVotes = async () => {
     const [file] = files.files;
-    if (!file) return;
+    if (!file) return replace(status, note("bad", "Choose a file first."));
     try {
       const parameters = new URLSearchParams({
         filename: file.name,

@@ -122,6 +122,7 @@ export function recruitingCard(app, save) {
     for (const each of form.querySelectorAll("[aria-invalid]")) each.removeAttribute("aria-invalid");
     try {
       await save({ open_registration: open.checked, recruiting: changed });
+      form.dispatchEvent(new Event("saved", { bubbles: true }));
       replace(status, savedTag());
       speak("Saved.");
     } catch (error) {

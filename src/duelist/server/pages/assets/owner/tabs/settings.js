@@ -98,7 +98,7 @@ export function settingsTab(app) {
     const form = (specs) => settingsForm(specs, study.settings, changeSettings);
     replace(
       node,
-      stateCard(app, change, fill),
+      stateCard(app, change),
       goalCard(app, changeSettings),
       card(
         "Rater page",
@@ -123,29 +123,30 @@ export function settingsTab(app) {
       app.isServerAdmin && deleteCard(app),
     );
   };
+  // Neither live changes nor a change of tab redraw forms with changes that are not saved.
+  const unsaved = new Set();
+  node.addEventListener("input", ({ target }) => target.form?.matches(".settings") && unsaved.add(target.form));
+  node.addEventListener("saved", ({ target }) => unsaved.delete(target));
+  addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
   let filled = null;
-  // Live changes do not redraw the forms, since the user may be typing.
-  return { node, refresh: ({ live = false } = {}) => (live && filled ? null : (filled = fill())) };
+  return { node, refresh: ({ live = false } = {}) => ((live && filled) || unsaved.size ? filled : (filled = fill())) };
 }
 
-function stateCard(app, change, refill) {
+function stateCard(app, change) {
   const status = el("div", { role: "status" });
+  const buttons = el("div", { class: "states" });
   const set = async (state, verb) => {
     try {
       await change({ state });
       speak(`${verb}: done.`);
-      await refill();
+      draw();
     } catch (error) {
       replace(status, note("bad", describe(error)));
     }
   };
-  return card(
-    "State",
-    "You can switch at any time.",
-    status,
-    el(
-      "div",
-      { class: "states" },
+  const draw = () =>
+    replace(
+      buttons,
       STATE_BUTTONS.map(([state, verb, effect]) => [
         button(verb, () => set(state, verb), {
           disabled: app.study.state === state,
@@ -153,7 +154,13 @@ function stateCard(app, change, refill) {
         }),
         el("span", null, effect),
       ]),
-    ),
+    );
+  draw();
+  return card(
+    "State",
+    "You can switch at any time.",
+    status,
+    buttons,
   );
 }
 
@@ -169,7 +176,7 @@ function goalCard(app, save) {
   };
   return card(
     "Goal",
-    "The goal decides when the study can stop. The policy stays the same.",
+    "The goal decides when the study can stop. The policy stays the same. A choice is saved at once.",
     goalChoice(app.choices.goals, app.study.settings.goal ?? "best", choose),
     status,
   );
@@ -193,7 +200,7 @@ function outcomesField(study, save) {
   return el(
     "fieldset",
     null,
-    el("legend", null, "Votes besides left and right"),
+    el("legend", null, "Votes besides left and right (saved at once)"),
     boxes.map(([, box, text]) => el("label", null, box, ` ${text}`)),
     status,
   );
