@@ -133,7 +133,7 @@ def test_serve_upgrades_the_schema_when_asked(tmp_path: Path, monkeypatch: pytes
     served: list[list[str]] = []
     monkeypatch.setattr(
         "duelist.server.serve",
-        lambda options, *_: served.append([each.name for each in list_studies(options.storage)]),
+        lambda options, *_, **__: served.append([each.name for each in list_studies(options.storage)]),
     )
     call = ["serve", "--storage", url]
     assert CliRunner().invoke(app, call).exit_code != 0

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from duelist.core.errors import ConnectionLost, StorageError, StorageFull
+from duelist.core.errors import ConnectionLost, StorageError, StorageFull, StudyExists
 from duelist.study import Study, Vote, create_study, load_study
 from duelist.study.storage import VoteRow
+from duelist.study.storage.sql.errors import translating_errors
 from duelist.study.storage.sql.transaction import SqlTransaction
 from tests.helpers.busy_study import rebuilt
 from tests.helpers.cut_connection import wired
@@ -224,3 +225,19 @@ def test_all_connections_cut_between_calls(postgres_url: str) -> None:
 def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConnectionLost, match="Check that the server runs"):
         create_study("s", f"postgresql+psycopg://user:secret@/db?host={tmp_path}")
+
+
+@pytest.mark.parametrize("chained", [False, True])
+def test_errors_after_a_lost_connection_are_those_of_the_storage(chained: bool) -> None:
+    """A call that shares a transaction with the one that lost the connection got an error of SQLAlchemy, and raters status 500."""
+    lost = sa.exc.PendingRollbackError("Can't reconnect until invalid transaction is rolled back.")
+    with pytest.raises(ConnectionLost), translating_errors("postgresql://s"):
+        if chained:
+            raise RuntimeError from lost
+        raise lost
+
+
+def test_errors_of_the_library_stay_as_they_are() -> None:
+    cause = sa.exc.IntegrityError("INSERT", None, Exception())
+    with pytest.raises(StudyExists), translating_errors("sqlite:///s"):
+        raise StudyExists("There is one.", "Choose another name.") from cause

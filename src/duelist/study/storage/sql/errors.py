@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from duelist.core.errors import (
     ConnectionLost,
+    DuelistError,
     StorageCorrupted,
     StorageError,
     StorageFull,
@@ -19,6 +20,8 @@ from duelist.core.errors import (
     StorageReadOnly,
 )
 
+_OF_DATABASES: Final = (sa.exc.DBAPIError, sa.exc.TimeoutError, sa.exc.PendingRollbackError)
+"""Also after an error that was caught inside a transaction: its connection is lost to the calls that share it."""
 Explanation = tuple[type[StorageError], str, str]
 
 _LOCKED: Final = (
@@ -105,7 +108,7 @@ def translated(error: Exception, storage: str) -> StorageError:
 def _explain(error: Exception, cause: BaseException) -> Explanation:
     if isinstance(error, sa.exc.TimeoutError):
         return _LOCKED
-    if getattr(error, "connection_invalidated", False):
+    if getattr(error, "connection_invalidated", False) or isinstance(error, sa.exc.PendingRollbackError):
         return _LOST
     name = str(getattr(cause, "sqlite_errorname", None) or "")
     code = str(getattr(cause, "sqlstate", None) or "")
@@ -130,5 +133,10 @@ def translating_errors(storage: str) -> Iterator[None]:
     except (Unreadable, UnicodeDecodeError) as error:  # SQLite's own message may quote undecodable data
         _, problem, hint = _CORRUPTED
         raise StorageCorrupted(f"Storage {storage} {problem} ({error}).", hint) from error
-    except (sa.exc.DBAPIError, sa.exc.TimeoutError) as error:
-        raise translated(error, storage) from error
+    except DuelistError:
+        raise
+    except Exception as error:
+        found = next((each for each in (error, error.__cause__) if isinstance(each, _OF_DATABASES)), None)
+        if found is None:
+            raise
+        raise translated(found, storage) from error
