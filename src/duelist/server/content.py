@@ -121,12 +121,12 @@ class ContentRenderer:
 
         def with_address(match: re.Match[str]) -> str:
             source = self.address_of(match[2]) if (media_type(match[2]) or "").startswith("image/") else None
-            if source is None or len(images) >= _MAX_PICTURES:
+            if source is None:
                 return match[0]
             images.append(source)
             return match[1] + source
 
-        shown = _PICTURE.sub(with_address, text)
+        shown = _PICTURE.sub(with_address, text, count=_MAX_PICTURES)  # each looks for a file, while other raters wait
         return {**_text(kind, shown), **({"images": images} if images else {})}
 
     def address_of(self, name: str) -> str | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from duelist.study.formats import Comparison, ExportReport, default_format, write
 from duelist.study.imports.votes.deduplication import ranges, read_log
@@ -17,6 +17,8 @@ from duelist.study.storage import DuelRow, RaterRow, Transaction, VoteRow
 
 _CHUNK = 1024
 """Votes whose texts are in memory at a time."""
+_MAX_PARAMETER_COLUMNS: Final = 50
+_OTHER_PARAMETERS: Final = "rater_other_parameters"
 
 
 class StudyExport(StudyLog):
@@ -64,7 +66,7 @@ class _LogComparisons(Iterable[Comparison]):
         self._arms = study._read_cache.arms
         raters = tx.raters()
         self._excluded = {rater.name for rater in raters if rater.excluded}
-        self._rater_columns = {rater.name: _rater_columns(rater) for rater in raters}
+        self._rater_columns = _columns_of_raters(raters)
         self._revisions: dict[int, VoteRow] | None = None
         self.skipped: Counter[str] = Counter()
 
@@ -128,8 +130,21 @@ class _LogComparisons(Iterable[Comparison]):
             )
 
 
-def _rater_columns(rater: RaterRow) -> dict[str, Any]:
-    """Return what is known of a rater, as columns of their votes; the owner's note is not for others."""
-    attributes = {name: value for name, value in rater.attributes.items() if name != "note"}
-    known = {**attributes, **Participation.from_json(rater.participation).parameters}
-    return {f"rater_{name}": known[name] for name in sorted(known)}
+def _columns_of_raters(raters: list[RaterRow]) -> dict[str, dict[str, Any]]:
+    """Return what is known of each rater, as columns of their votes; the owner's note is not for others.
+
+    An attribute that the owner has set counts more than a URL parameter of that name. Anybody can make up parameters: of their names the
+    most frequent are columns, and the others share one.
+    """
+    parameters = {rater.name: Participation.from_json(rater.participation).parameters for rater in raters}
+    counts = Counter(name for own in parameters.values() for name in own)
+    frequent = {name for name, _ in counts.most_common(_MAX_PARAMETER_COLUMNS)}
+    columns = {}
+    for rater in raters:
+        attributes = {name: value for name, value in rater.attributes.items() if name != "note"}
+        rare = {name: value for name, value in parameters[rater.name].items() if name not in frequent}
+        known = {name: value for name, value in parameters[rater.name].items() if name in frequent} | attributes
+        columns[rater.name] = {f"rater_{name}": known[name] for name in sorted(known)}
+        if rare:
+            columns[rater.name][_OTHER_PARAMETERS] = rare
+    return columns

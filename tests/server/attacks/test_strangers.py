@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from duelist.server.content import ContentRenderer
 from tests.helpers.server import Running
 from tests.server.attacks.conftest import Attacked
 from tests.server.conftest import checked, refused, token_of
@@ -116,3 +117,23 @@ def test_the_fastest_answers_do_not_tell_what_exists(server: Running, admin: htt
         answers = [eve.get(f"/studies/{number}/me") for number in (1, 123456789)]
         assert answers[0].json() == answers[1].json()
         assert answers[0].status_code == 403
+
+
+def test_a_classroom_behind_one_address_enters_at_once(
+    server: Running, admin: httpx.Client, make: Callable[..., str]
+) -> None:
+    """Opening the page counted as registering, so half of a class of 50 had to wait."""
+    study = make(open_registration=True)
+    with server.stranger() as classroom:
+        statuses = [classroom.post(f"{study}/entry", json={}).status_code for _ in range(100)]
+    assert set(statuses) == {200}
+
+
+def test_pictures_in_a_text_are_looked_up_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each name in Markdown was looked up in the media folder, 300,000 in one item, while raters of all studies waited."""
+    renderer = ContentRenderer(1, "markdown")
+    asked: list[str] = []
+    monkeypatch.setattr(renderer, "address_of", lambda name: asked.append(name))
+    (block,) = renderer.render({"markdown": "![](none.png) " * 1000})
+    assert block["text"].count("none.png") == 1000
+    assert len(asked) == 50

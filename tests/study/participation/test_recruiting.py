@@ -20,7 +20,9 @@ from duelist.study import (
     recruiting_for,
     restore_study,
 )
+from duelist.study.formats import read
 from duelist.study.participation.recruiting import checked_parameters, checked_recruiting
+from tests.study.conftest import filled
 
 MINUTE = 60.0
 
@@ -302,3 +304,21 @@ def test_a_browser_that_another_participant_has_used_is_not_theirs() -> None:
     study.enter("p1", {"PROLIFIC_PID": "p1"})
     with pytest.raises(RaterExists):
         study.enter("p1", {"PROLIFIC_PID": "p2"}, invited=True)
+
+
+def test_made_up_parameters_neither_replace_attributes_nor_fill_exports(tmp_path: Path) -> None:
+    """Each visitor could add twenty columns to every export, and replace what the owner had noted about them."""
+    study = filled(open_registration=True)
+    for k in range(5):
+        rater = f"rater {k}"
+        study.enter(rater, {"group": "expert", "SOURCE": "lab", **{f"made up {k} {j}": "x" for j in range(18)}})
+        study.describe_rater(rater, group="novice")
+        study.tell(study.ask(rater), "first", rater)
+    study.export(tmp_path / "v.jsonl", "jsonl")
+    rows = list(read(tmp_path / "v.jsonl", "jsonl"))
+    columns = {name for row in rows for name in row.extra}
+    assert 40 < len(columns) <= 52
+    for row in rows:
+        assert (row.extra["rater_group"], row.extra["rater_SOURCE"]) == ("novice", "lab")
+        made_up = {**row.extra, **{f"rater_{name}": "x" for name in row.extra.get("rater_other_parameters", {})}}
+        assert sum(name.startswith("rater_made up") for name in made_up) == 18

@@ -231,10 +231,12 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 def test_errors_after_a_lost_connection_are_those_of_the_storage(chained: bool) -> None:
     """A call that shares a transaction with the one that lost the connection got an error of SQLAlchemy, and raters status 500."""
     lost = sa.exc.PendingRollbackError("Can't reconnect until invalid transaction is rolled back.")
+    error: Exception = lost
+    if chained:
+        error = RuntimeError()
+        error.__cause__ = lost
     with pytest.raises(ConnectionLost), translating_errors("postgresql://s"):
-        if chained:
-            raise RuntimeError from lost
-        raise lost
+        raise error
 
 
 def test_errors_of_the_library_stay_as_they_are() -> None:

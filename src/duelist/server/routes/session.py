@@ -118,7 +118,12 @@ async def register(
     return await _session(server, await start_session(request, server, created.token, token_hash(created.secret)))
 
 
-@router.post("/studies/{study}/entry", responses=IN_STUDY, dependencies=[Depends(_limit_registrations)])
+def _limit_visits(request: Request, server: ServerDep) -> None:
+    """Raise an error for very many visits; apart from registrations, so that a classroom can do both."""
+    enforce_rate_limit(server.address_limiter, client_address(request))
+
+
+@router.post("/studies/{study}/entry", responses=IN_STUDY, dependencies=[Depends(_limit_visits)])
 async def entry(
     study: schemas.StudyId, body: participation.EntryRequest, server: ServerDep
 ) -> participation.EntryResponse:
