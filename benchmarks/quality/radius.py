@@ -2,6 +2,8 @@
 
     python -m benchmarks.quality.radius [--runs 2000] [--processes N] [--write FILE] [--read FILE] [--page FILE]
 
+With both `--read` and `--write`, lines that the results read lack are played and added.
+
 After every vote the error of the estimate is compared with the radius, in the layer that learned the vote. A run is covered
 if the radius is the larger one in every round.
 """
@@ -117,11 +119,12 @@ def part(cell: Cell, seeds: range) -> list[tuple[bool, float, float]]:
     return [one_run(cell, seed) for seed in seeds]
 
 
-def measure(runs: int, processes: int, minutes: float) -> list[dict[str, Any]]:
-    """Play all cells; start none after `minutes`."""
-    found, start = [], time.perf_counter()
+def measure(runs: int, processes: int, minutes: float, before: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """Play all cells that are not in the results from before; start none after `minutes`."""
+    found, start = list(before), time.perf_counter()
+    played = {Cell(**line["cell"]) for line in found}
     with ProcessPoolExecutor(processes) as pool:
-        for cell in cells():
+        for cell in (c for c in cells() if c not in played):
             if time.perf_counter() - start > 60.0 * minutes:
                 break
             seeds = [range(first, min(first + PARTS, runs)) for first in range(0, runs, PARTS)]
@@ -146,7 +149,7 @@ PAGE: Final = """# Coverage of the tight radius
 Made by `make bench-radius` (`benchmarks/quality/radius.py`) from commit {commit}; do not edit.
 [A radius that is valid and tight](../algorithms/tight-radius.md) has the theorem and its proof.
 
-{runs} runs per line, δ = {delta}; {rounds} votes per run, {fewer} with more than 20 features. After every vote the error of the
+δ = {delta}; {rounds} votes per run, {fewer} with more than 20 features. After every vote the error of the
 estimate is divided by the radius, both in the norm in which the policy measures widths (VACDB: of the layer that learned the vote).
 
 - covered: runs in which the ratio is at most 1 after every vote. The theorem promises {promised} %.
@@ -173,6 +176,7 @@ def page(stored: dict[str, Any]) -> str:
         "\\|θ*\\|",
         "S",
         "ridge",
+        "runs",
         "covered",
         "largest ratio",
         "last ratio",
@@ -191,6 +195,7 @@ def page(stored: dict[str, Any]) -> str:
                 f"{c.scale:g}",
                 f"{c.bound:g}{beyond}",
                 "default" if c.ridge is None else f"{c.ridge:g}",
+                f"{line['runs']:,}",
                 f"{100 * line['covered'] / line['runs']:.2f} %",
                 f"{line['largest']:.2g}; {line['median_largest']:.2g}",
                 f"{line['median_last']:.2g}",
@@ -200,7 +205,6 @@ def page(stored: dict[str, Any]) -> str:
     held = sum(line["covered"] >= (1.0 - DELTA) * line["runs"] for line in promised)
     return PAGE.format(
         commit=stored["commit"],
-        runs=found[0]["runs"],
         delta=DELTA,
         rounds=ROUNDS,
         fewer=FEWER_ROUNDS,
@@ -224,12 +228,11 @@ def main() -> None:
     parser.add_argument("--read", type=Path)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    if options.read is None:
-        stored = {"commit": made_from(), "cells": measure(options.runs, options.processes, options.minutes)}
-        if options.write is not None:
-            options.write.write_text(json.dumps(stored))
-    else:
-        stored = json.loads(options.read.read_text())
+    stored = {"commit": made_from(), "cells": []} if options.read is None else json.loads(options.read.read_text())
+    if options.read is None or options.write is not None:
+        stored["cells"] = measure(options.runs, options.processes, options.minutes, stored["cells"])
+    if options.write is not None:
+        options.write.write_text(json.dumps(stored))
     if options.page is not None:
         options.page.write_text(page(stored))
 

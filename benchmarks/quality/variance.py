@@ -133,8 +133,8 @@ A caution for the first pair: with the logistic link the variance μ' of a vote 
 at most Σ/4 and its widths are at least twice as large. At equal multiples the aware policy explores more where votes are clear. Its gain is
 validity: r bounds the error in H whatever the variance, while in Σ a valid radius has to grow with λ_max(H⁻¹Σ).
 
-FGTS is absent: it draws from its posterior by Markov chains, which takes too long for {runs} runs. NVLDB's linear part
-has no public rule that we could check against.
+FGTS is absent: it draws from its posterior by Markov chains, which takes too long for {runs} runs. NVLDB is not
+implemented here.
 """
 
 
