@@ -21,7 +21,7 @@ def world(seed, n=12, dim=0):
 
 
 @pytest.mark.parametrize("dim", [0, 3])
-def test_the_judge_fits_all_votes_and_counts_pairs_in_order(dim):
+def test_the_evaluator_fits_all_votes_and_counts_pairs_in_order(dim):
     problem, rng = world(1, dim=dim), np.random.default_rng(2)
     evaluator, rows, outcomes = OrderEvaluator(problem), [], []
     arms = np.eye(problem.n) if dim == 0 else problem.features

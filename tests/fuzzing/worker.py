@@ -1,4 +1,4 @@
-"""Play cases of one target in a process of its own, with limits of time and memory, and print a summary as JSON."""
+"""Play cases of one target in a separate process, with limits of time and memory, and print a summary as JSON."""
 
 from __future__ import annotations
 

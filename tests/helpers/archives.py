@@ -1,4 +1,4 @@
-"""Changed study archives whose checksums are right, as somebody writes them who means harm."""
+"""Malicious study archives with correct checksums."""
 
 import hashlib
 import json

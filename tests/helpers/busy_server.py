@@ -53,7 +53,7 @@ def free_port() -> int:
 
 @dataclass
 class Raters:
-    """People who vote without end, send again what was not acknowledged, and remember what was."""
+    """Raters who vote forever, repeat unacknowledged votes, and record acknowledged ones."""
 
     addresses: list[str]
     study: int
@@ -197,7 +197,7 @@ class Crowd:
 
 @dataclass
 class KillReport:
-    """What happened to a server that was killed so many times."""
+    """The record of a server that was killed repeatedly."""
 
     kills: int
     acknowledged: int

@@ -113,7 +113,7 @@ def check(url: str, files: list[Path]) -> list[Vote]:
     study = load_local_study("busy", url)
     shown = sum(vote.source is Source.IMPORT for vote in study.votes())
     assert shown % IMPORTED == 0, f"{shown} imported votes are shown: not all of an import"
-    study._finish_imports()  # whoever was killed may have left one
+    study._finish_imports()  # a killed process may have left one
     votes = study.votes()
     assert sum(vote.source is Source.IMPORT for vote in votes) % IMPORTED == 0
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
@@ -187,7 +187,7 @@ def kill_one_by_one(children: list[int], done: Callable[[], int], luck: random.R
 
 
 def kill(url: str, kills: int, seed: int, importing: bool = False) -> None:
-    """Kill busy processes at random moments, a few at a time; look at what is left, go on."""
+    """Kill busy processes at random moments, a few at a time; check the storage, continue."""
     luck = random.Random(seed)
     total = acknowledged = studies = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -202,14 +202,14 @@ def kill(url: str, kills: int, seed: int, importing: bool = False) -> None:
             kill_one_by_one(children, lambda: lines(file), luck)
             votes = len(check(url, [file]))
         acknowledged, total = acknowledged + lines(file), total + votes
-    assert acknowledged > kills, f"only {acknowledged} votes and {kills} kills: nothing was tested"
+    assert acknowledged > kills, f"only {acknowledged} votes and {kills} kills: the test had no effect"
     print(  # noqa: T201
         f"{kills} kills in {studies} studies, {acknowledged} votes acknowledged, {total} in the logs: none lost, none twice"
     )
 
 
 def begin_anew(url: str, file: Path) -> None:
-    """A new study in the place of the old one."""
+    """Start a new study instead of the old one."""
     if file.exists():
         delete_study("busy", url)
         file.unlink()

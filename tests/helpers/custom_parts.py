@@ -1,4 +1,4 @@
-"""Policies and an environment as somebody might bring them: importable by name, in plain Python."""
+"""Third-party policies and an environment: importable by name, in plain Python."""
 
 import os
 import signal
@@ -31,7 +31,7 @@ class Coin(dl.Policy):
 
 
 class Busy(Coin):
-    """A coin that computes for so many seconds of processor time in its first round."""
+    """A coin that computes for some seconds of CPU time in its first round."""
 
     def ask(self, arms):
         duel = Coin.ask(self, arms) if not self.seconds else dl.Duel(0, 1, 0)

@@ -16,7 +16,7 @@ _SOCKET: Final = ".s.PGSQL.5432"
 
 
 class Wire:
-    """Carries bytes both ways between clients and the server, until it is told to be cut."""
+    """Relays bytes between clients and the server, until a test cuts it."""
 
     def __init__(self, server: Path, here: Path) -> None:
         self._server = server

@@ -1,4 +1,4 @@
-"""A real Dask cluster for tests: a scheduler and workers, each a process of its own, which can be killed."""
+"""A real Dask cluster for tests: a scheduler and workers, each a separate process, which can be killed."""
 
 import json
 import os
@@ -73,7 +73,7 @@ class DaskCluster:
 
     def _start(self, what: str, *words: str) -> subprocess.Popen[bytes]:
         log = self._folder / f"{what}-{len(self.workers)}-{time.monotonic_ns()}.log"
-        # What somebody brings (own_parts) must be on the workers, too.
+        # Third-party classes (custom_parts) must be importable on the workers, too.
         path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
         with log.open("wb") as out:
             return subprocess.Popen(

@@ -57,7 +57,7 @@ def rate(study: Study, luck: random.Random, acknowledged: Path, votes: int) -> N
 
 
 def own(url: str, folder: Path, acknowledged: Path, seed: int) -> None:
-    """Everything an owner may do, by chance, for as long as one lives; what was done is written down."""
+    """Do random actions of an owner until killed, and record them."""
     luck = random.Random(seed)
     study = load_study("owned", url)
     deeds: dict[str, Callable[[], object]] = {
@@ -114,7 +114,7 @@ def check(url: str, folder: Path, acknowledged: Path, looked_at: dict[Path, int]
         if looked_at.get(archive) != archive.stat().st_mtime_ns:
             check_study(restore_study(archive, "memory"))
             looked_at[archive] = archive.stat().st_mtime_ns
-    now = study.save(folder / "now")  # the archive of what is left is what is left
+    now = study.save(folder / "now")  # the archive equals the storage
     assert whole(restore_study(now, "memory")) == whole(study)
     for backup in folder.glob("*/backup*.db"):
         check_study(load_study("owned", f"sqlite:///{backup}"))
@@ -126,7 +126,7 @@ def check(url: str, folder: Path, acknowledged: Path, looked_at: dict[Path, int]
             assert check_study(copied) == summary.votes
             assert len(copied.arms()) == N_ARMS
             delete_study(summary.name, url)
-    study.open()  # whoever paused it was killed before opening it again
+    study.open()  # a killed owner may have paused it
     study.close()
 
 
@@ -143,7 +143,7 @@ def start(*arguments: object) -> int:
 
 
 def kill(url: str, kills: int, seed: int) -> None:
-    """Kill owners at random moments, a few at a time; look at what is left, go on."""
+    """Kill owners at random moments, a few at a time; check the storage, continue."""
     luck = random.Random(seed)
     make(url)
     looked_at: dict[Path, int] = {}
@@ -164,7 +164,7 @@ def kill(url: str, kills: int, seed: int) -> None:
         deeds = Counter(deed for file in done if file.exists() for deed in file.read_text().split())
         votes = busy.lines(acknowledged)
     print(f"{kills} kills, {votes} votes acknowledged, {deeds.total()} deeds: {dict(sorted(deeds.items()))}")  # noqa: T201
-    assert deeds.total() >= kills, "too little was done between the kills: nothing was tested"
+    assert deeds.total() >= kills, "too little was done between the kills: the test had no effect"
 
 
 if __name__ == "__main__":

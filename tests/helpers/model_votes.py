@@ -1,4 +1,4 @@
-"""Votes made from a model, for tests of what is read out of them."""
+"""Simulated votes, for tests of analyses."""
 
 from datetime import UTC, datetime
 

@@ -12,7 +12,7 @@ SCALARS = ("kappa", "units", "bound", "base_ridge", "base_prior")
 
 
 class Pending(NamedTuple):
-    """A duel that is out, as the engine remembers it."""
+    """A pending duel, as the engine stores it."""
 
     first: int
     second: int
@@ -33,12 +33,12 @@ def known(policy: NativePolicy) -> SimpleNamespace:
 
 
 def pending(policy: NativePolicy) -> dict[int, Pending]:
-    """The duels that are out."""
+    """The pending duels."""
     return {number: Pending(*duel) for number, *duel, _ in policy._player.pending()}
 
 
 def hand_out(policy: NativePolicy, number: int, duel: Pending) -> None:
-    """Put a duel among those that are out, in the place of the one with that number."""
+    """Add a pending duel, instead of the one with that number."""
     policy._player.add_pending(number, *duel)
 
 

@@ -51,7 +51,7 @@ class Event(NamedTuple):
 
 
 def record(folder: Path, seed: int, votes: int) -> list[Event]:
-    """Run the work in a process of its own and return what it asked of the disk."""
+    """Run the work in a separate process and return what it asked of the disk."""
     library = folder / "recorder.so"
     compiler = (ROOT / ".venv" / ".compiler").read_text().strip() if (ROOT / ".venv" / ".compiler").exists() else "c++"
     source = ROOT / "tests" / "helpers" / "disk_recorder.c"

@@ -1,4 +1,4 @@
-"""A server as people run it: `duelist serve` in a process of its own, on a free port of this machine."""
+"""A server as people run it: `duelist serve` in a separate process, on a free port of this machine."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Running:
         return httpx.Client(base_url=f"{self.address}/api/v1", headers=headers, timeout=PATIENCE, **more)
 
     def stranger(self) -> httpx.Client:
-        """Somebody without a token."""
+        """A client without a token."""
         return httpx.Client(base_url=f"{self.address}/api/v1", timeout=PATIENCE)
 
     def kill(self) -> None:

@@ -1,4 +1,4 @@
-"""Clients that mean harm, as a process of their own: slow and half-open connections, and uploads that are rejected.
+"""Clients that mean harm, as a separate process: slow and half-open connections, and uploads that are rejected.
 
 python -m tests.helpers.slow_clients HOST PORT SECONDS     print what was sent, as JSON
 """
@@ -66,7 +66,7 @@ class Attack:
         return is_open
 
     def upload(self) -> None:
-        """Send bodies that nobody has allowed, as fast as the share of this thread."""
+        """Send unauthorized bodies, as fast as the share of this thread."""
         while time.monotonic() < self.end:
             with contextlib.suppress(OSError), socket.create_connection(self.address, timeout=10) as connection:
                 connection.sendall(UPLOAD)

@@ -5,7 +5,7 @@ from scipy.special import expit
 
 
 def told(policy, arms, utilities, votes, seed=0):
-    """The policy after so many votes on duels that it asked."""
+    """Return the policy after some votes on duels that it asked."""
     rng = np.random.default_rng(seed)
     for _ in range(votes):
         duel = policy.ask(arms)

@@ -161,7 +161,7 @@ def test_one_pass_counts_the_votes_that_the_exact_estimator_counts(name):
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
 def test_the_counts_are_what_was_told(estimator):
-    """Asked, in batches, and learned; by names that nobody knows but who has the arms."""
+    """Ask, ask in batches, and learn, with arm ids known to the caller only."""
     rng = np.random.default_rng(3)
     arms, expected = rng.integers(0, 3, size=(7, 3)).astype(float), {}
     arms = np.unique(arms, axis=0)
@@ -332,7 +332,7 @@ def test_any_weight_comes_back_with_a_snapshot():
 
 
 def test_a_verdict_that_waits_for_arms_that_nobody_asks_about_goes_on_with_the_votes():
-    """Six easy arms: by chance features seem not to explain the votes, and the policy, which believes in them, asks about two pairs."""
+    """Six easy arms: at random features seem not to explain the votes, and the policy, which believes in them, asks about two pairs."""
     arms = np.array([[1989, 1.8], [2003, 3.1], [2018, 1.8], [2007, 2.1], [2016, 4.0], [2001, 3.2]])
     utilities, changed = arms @ [0.05, 0.6], 0
     for seed in range(25):

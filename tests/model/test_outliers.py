@@ -92,7 +92,7 @@ def far_off(seed=0, votes=200, estimator="online", **settings):
 
 
 def test_one_pass_announces_nothing_in_a_size_that_it_cannot_take_back():
-    """Among the others alone, and where votes are nobody's; the exact estimator can."""
+    """Among the others alone, and where votes are not known by arm; the exact estimator can."""
     policy, arms = far_off()
     found = policy.recommend(arms[:6], tolerance=50.0)
     assert not found.decided

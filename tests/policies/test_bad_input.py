@@ -1,4 +1,4 @@
-"""What no policy could make sense of: the right error, the value and the way out in it, nothing changed."""
+"""What no policy could make sense of: the right error with the value and a hint, and no change."""
 
 import math
 from typing import Any
@@ -243,7 +243,7 @@ def test_flat_link_stops_the_published_radius(name, link):
     policy = POLICIES[name](radius="theory", link=link, random_state=0)
     says = ["kappa is ", f"the {link} link is flat", "2000", "Rescale the features", "lower theta_bound", "give kappa"]
     refuses(policy, says, policy.ask, arms)
-    policy.ask(arms / 1000.0)  # the way out
+    policy.ask(arms / 1000.0)  # the hint
 
 
 @pytest.mark.parametrize(("link", "reach"), [("logistic", 360.0), ("probit", 19.0), ("exponential", 360.0)])

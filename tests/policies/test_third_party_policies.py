@@ -88,7 +88,7 @@ def test_the_shell_simulates_the_example(in_examples):
 
 
 def test_the_command_itself_finds_it_in_the_current_folder(tmp_path):
-    """In a process of its own, whose path does not hold the folder it is called from."""
+    """In a separate process, whose path does not hold the folder it is called from."""
     shutil.copy(EXAMPLES / "plain_policy.py", tmp_path)
     code = "import sys; sys.path = [p for p in sys.path if p]; from duelist.cli import app; app()"
     words = ["simulate", "plain_policy:EpsilonGreedy", "-t", "5", "-r", "1"]

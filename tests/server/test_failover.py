@@ -80,7 +80,7 @@ def test_a_restart_of_the_database_loses_nothing_and_raters_are_told_to_wait(tmp
     assert reader.statuses <= {200, 503}
     assert reader.without_retry_after == 0
     assert raters.lost_connections == 0
-    assert raters.unavailable > 0, "no rater noticed: nothing was tested"
+    assert raters.unavailable > 0, "no rater noticed: the test had no effect"
     print(  # noqa: T201
         f"{RESTARTS} restarts, {len(raters.acknowledged)} votes acknowledged, {total} in the log, {raters.unavailable} times 503; "
         f"the first vote came {max(recoveries):.2f} s after the database at the latest"

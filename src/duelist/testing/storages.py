@@ -430,7 +430,7 @@ class StorageContract:
         with storage.reading(study) as tx:
             assert tx.votes_since(0) == []
 
-    def test_lessons(self, storage: Storage, study: int) -> None:
+    def test_training_votes(self, storage: Storage, study: int) -> None:
         """Rows of the log come with what to learn from their duels, in order."""
         with storage.writing(study) as tx:
             tx.add_duels([duel_row(1, first_row=4, second_row=9, layer=2, share=0.5), duel_row(2)])
@@ -443,7 +443,7 @@ class StorageContract:
             ]
             assert [lesson.sequence for lesson in tx.training_votes_since(2)] == [3]
 
-    def test_lessons_exclude_gold_and_excluded_raters(self, storage: Storage, study: int) -> None:
+    def test_training_votes_exclude_gold_and_excluded_raters(self, storage: Storage, study: int) -> None:
         """Votes on gold and repeated duels, and those of excluded raters, are not learned; anonymous ones are."""
         with storage.writing(study) as tx:
             kinds = (DuelKind.NORMAL, DuelKind.GOLD, DuelKind.REPEAT, DuelKind.NORMAL, DuelKind.NORMAL)

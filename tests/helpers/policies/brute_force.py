@@ -6,7 +6,7 @@ exactly. `allowed` is a matrix of the pairs i < j that may be asked; None: all o
 
 import numpy as np
 
-NOBODY = np.empty((0, 2), np.int64)
+NO_PAIRS = np.empty((0, 2), np.int64)
 
 
 def squares(v):
@@ -17,7 +17,7 @@ def squares(v):
     return total
 
 
-def allowed_pairs(n, exclude=NOBODY):
+def allowed_pairs(n, exclude=NO_PAIRS):
     """The pairs i < j that are not excluded."""
     allowed = np.triu(np.ones((n, n), bool), 1)
     out = np.sort(np.reshape(exclude, (-1, 2)), axis=1)

@@ -44,7 +44,7 @@ def voted(table: NDArray[np.float64], duel: Any, luck: float) -> float:
 
 
 def wins_of(policy: CountingPolicy, table: NDArray[np.float64], rounds: int, seed: int = 0) -> list[tuple[int, int]]:
-    """Play so many rounds of the published rule; the duels."""
+    """Play rounds of the published rule, and return the duels."""
     rng = np.random.default_rng(seed)
     played = []
     for _ in range(rounds):

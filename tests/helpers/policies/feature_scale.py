@@ -44,7 +44,7 @@ def _first_size(tables: list[Floats], halves: Floats) -> float:
 
 
 def _after(sizes: Floats, means: Floats, largest: Floats, known: int) -> Floats:
-    """What sizes are after a stretch, of which so many are known."""
+    """What sizes are after a stretch, some of which are known."""
     parts = [mean / size for size, mean, most in zip(sizes, means, largest, strict=True) if 0.0 < most < size / FACTOR]
     least = sorted(parts)[len(parts) // 2] / 2.0 if len(parts) > known / 2.0 else 0.0
     new = []

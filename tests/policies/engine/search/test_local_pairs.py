@@ -8,7 +8,7 @@ from duelist.native import MANY_ARMS
 from duelist.reference.links import link_slope
 
 LINKS = ("logistic", "probit", "exponential")
-NOBODY = np.empty((0, 2), np.int64)
+NO_PAIRS = np.empty((0, 2), np.int64)
 HORIZONS = (1.0, 50.0, 4000.0, 1e12)
 STRETCHES = (0.01, 1.2, 40.0)
 KINDS = (
@@ -72,7 +72,7 @@ def radius(squares, gaps, link, stretch, horizon):
 
 
 def found(u, v, link, stretch, horizon):
-    i, j, value = parts.best_local_pair(u, v, link, stretch, horizon, False, NOBODY)
+    i, j, value = parts.best_local_pair(u, v, link, stretch, horizon, False, NO_PAIRS)
     assert value == pytest.approx(worth(u, v, link, stretch, horizon)[i, j], rel=1e-9)
     return i, j
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from duelist.core.seeds import seed_words
 from duelist.native import MANY_ARMS
 from tests.helpers.policies import brute_force
-from tests.helpers.policies.brute_force import NOBODY, squares, thresholds
+from tests.helpers.policies.brute_force import NO_PAIRS, squares, thresholds
 
 
 def sphere(rng, n, dim):
@@ -77,19 +77,19 @@ def setting(kind, mode="linear"):
 
 
 def best_pair(u, v, radius):
-    return parts.best_pair(u, v, radius, False, NOBODY)
+    return parts.best_pair(u, v, radius, False, NO_PAIRS)
 
 
 def widest_pair(v):
-    return parts.widest_pair(v, False, NOBODY)
+    return parts.widest_pair(v, False, NO_PAIRS)
 
 
 def best_wide_pair(u, v, threshold):
-    return parts.best_wide_pair(u, v, threshold, False, NOBODY)[:2]
+    return parts.best_wide_pair(u, v, threshold, False, NO_PAIRS)[:2]
 
 
 def all_within(v, threshold):
-    return not parts.any_wider(v, threshold, NOBODY)
+    return not parts.any_wider(v, threshold, NO_PAIRS)
 
 
 @every_kind
@@ -161,7 +161,7 @@ def test_a_random_wide_pair_is_the_one_that_the_generator_numbers_in_row_order(k
         for seed in range(8):
             drawn = parts.draw(seed_words(seed), "below", 1, max(len(wide), 1))[0][0]
             expected = wide[int(drawn)] if wide else (-1, -1)
-            assert parts.random_wide_pair(v, threshold, seed_words(seed), NOBODY)[:2] == expected
+            assert parts.random_wide_pair(v, threshold, seed_words(seed), NO_PAIRS)[:2] == expected
 
 
 @every_kind
@@ -171,7 +171,7 @@ def test_challenger_is_the_brute_force_one(kind, mode, bonus):
     u, v, square = setting(kind, mode)
     for champion in range(len(u)):
         expected = brute_force.challenger(u, square, champion, bonus)
-        assert parts.challenger(u, v, champion, bonus, False, NOBODY) == expected
+        assert parts.challenger(u, v, champion, bonus, False, NO_PAIRS) == expected
 
 
 @every_kind
@@ -365,7 +365,7 @@ def test_nothing_changes_where_the_search_for_many_arms_takes_over(shape, n):
             np.testing.assert_array_equal(parts.undominated(u, v, radius), brute_force.undominated(u, square, radius))
         for threshold in thresholds(square):
             assert best_wide_pair(u, v, threshold) == brute_force.best_wide(u, square, threshold)
-            first, second, _ = parts.random_wide_pair(v, threshold, seed_words(n), NOBODY)
+            first, second, _ = parts.random_wide_pair(v, threshold, seed_words(n), NO_PAIRS)
             some = (square > threshold * threshold).any()
             assert square[first, second] > threshold * threshold if some else (first, second) == (-1, -1)
 
