@@ -211,7 +211,7 @@ screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the docum
 	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 ##@ Benchmarks of speed (use an idle machine)
-.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-scale bench-cluster bench-solvers
+.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-phone bench-scale bench-cluster bench-solvers
 bench: install ## Time policies and simulations.
 	$(BIN)/python -m benchmarks
 
@@ -238,6 +238,10 @@ bench-server: for-tests postgres ## Measure how long raters wait for the server,
 bench-pages: for-tests $(VENV)/.group-pages ## Measure how long the dashboard of 100,000 votes takes in Chromium (5 minutes).
 	scripts/install-chromium
 	PYTHONPATH=. $(BIN)/python -m benchmarks.pages --page docs/evidence/benchmarks-pages.md
+
+bench-phone: for-tests $(VENV)/.group-pages ## Measure the rater page with a throttled processor and network (3 minutes).
+	scripts/install-chromium
+	PYTHONPATH=. $(BIN)/python -m benchmarks.phone --page docs/evidence/benchmarks-phone.md
 
 bench-scale: for-tests postgres ## Measure votes per second on one PostgreSQL, and what grows with what.
 	$(BIN)/python -m benchmarks.scale --page docs/evidence/benchmarks-scale.md

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from duelist.cli.server import demo_server
+from duelist.cli.server.demo_studies import POSTERS, PROMPTS, SYSTEMS, draw_poster
 from duelist.core.errors import ConnectionLost, StudyNotOpen
 
 PAIRS = 28  # of eight arms
@@ -57,6 +59,19 @@ def test_new_raters_replace_those_who_have_finished(monkeypatch: pytest.MonkeyPa
     given = Counter(vote.rater for vote in votes)
     assert list(given) == [demo_server.SLOPPY, *(f"{demo_server.SLOPPY} {k}" for k in range(2, len(given) + 1))]
     assert len(given) >= 3
+
+
+def test_the_demo_has_posters_and_systems() -> None:
+    posters = demo_server.make_posters("memory")
+    assert len({arm.payload["image"] for arm in posters.arms()}) == len(POSTERS)
+    for design in POSTERS:
+        assert ET.fromstring(draw_poster(design)).tag == "{http://www.w3.org/2000/svg}svg"
+    assert posters.leaderboard().standings[0].arm in ("sunrise", "waves", "hills", "night")
+    assistants = demo_server.make_assistants("memory")
+    assert {arm.system for arm in assistants.arms()} == set(SYSTEMS)
+    assert len(assistants.arms()) == len(SYSTEMS) * len(PROMPTS)
+    for _, answers in PROMPTS.values():
+        assert set(answers) == set(SYSTEMS)
 
 
 @pytest.mark.usefixtures("without_data")

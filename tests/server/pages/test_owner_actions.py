@@ -43,7 +43,7 @@ def save(page: Page, card: str, button: str = "Save") -> None:
 
 def test_goal(server: Server, eight_texts: tuple[str, int], page: Page) -> None:
     page.get_by_label("Rank all items").check()
-    expect(page.get_by_text("The goal is now: Rank all items.")).to_be_visible()
+    save(page, "Goal")
     assert server.load_study(eight_texts[0]).settings.goal == "rank"
 
 
@@ -82,9 +82,8 @@ def test_rater_page(server: Server, tabs: Tabs, eight_texts: tuple[str, int], pa
     page.get_by_label("Question", exact=True).fill("Which is funnier?")
     page.get_by_label("Guidelines").fill("# Read\n\n- both\n- **twice**")
     page.get_by_label("Let raters give a reason").check()
-    save(page, "Rater page")
     page.get_by_label("Both bad", exact=True).uncheck()
-    expect(page.get_by_role("region", name="Rater page").get_by_text("Saved.")).to_have_count(2)
+    save(page, "Rater page")
     rater = tabs.open(server.rater_link(eight_texts[1], "ana"))
     expect(rater.get_by_role("dialog")).to_contain_text("twice")
     assert rater.locator("dialog li strong").inner_text() == "twice"
@@ -100,20 +99,58 @@ def test_criteria(server: Server, eight_texts: tuple[str, int], page: Page) -> N
     assert server.load_study(eight_texts[0]).settings.criteria == ("clear", "nice")
 
 
-def test_gold_pairs(server: Server, eight_texts: tuple[str, int], page: Page) -> None:
-    page.get_by_label("First item").fill("text 1")
-    page.get_by_label("Second item").fill("text 2")
+def test_gold_pairs_are_made_by_clicking(server: Server, eight_texts: tuple[str, int], page: Page) -> None:
     section = page.get_by_role("region", name="Gold pairs")
-    section.get_by_label("Correct vote").select_option("second")
-    section.get_by_role("button", name="Add").click()
+    items = section.get_by_role("group", name="Items")
+    section.get_by_label("Find an item").fill("number 2")
+    items.get_by_role("button").click()
+    section.get_by_label("Find an item").fill("number 1")
+    items.get_by_role("button", name="text 1").click()
+    section.locator("[data-gold=second]").click()
     expect(section.get_by_role("button", name="Remove")).to_be_visible()
-    assert [tuple(each) for each in server.load_study(eight_texts[0]).gold()] == [("text 1", "text 2", "second")]
-    page.get_by_label("Second item").fill("text 9")
-    section.get_by_role("button", name="Add").click()
-    expect(section.get_by_text("No item “text 9” in this study. Check the Items tab.")).to_be_visible()
+    assert [tuple(each) for each in server.load_study(eight_texts[0]).gold()] == [("text 2", "text 1", "second")]
+    expect(items.locator("[aria-pressed=true]")).to_have_count(0)
     section.get_by_role("button", name="Remove").click()
     expect(section.get_by_text("No gold pairs yet.")).to_be_visible()
     assert server.load_study(eight_texts[0]).gold() == []
+
+
+def test_unsaved_settings_survive_a_change_of_tab(eight_texts: tuple[str, int], page: Page) -> None:
+    section = page.get_by_role("region", name="Rater page")
+    section.get_by_label("Question").fill("Which is shorter?")
+    expect(section.get_by_text("Not saved yet")).to_be_visible()
+    page.get_by_role("link", name="Items").click()
+    expect(page.get_by_role("region", name="Items")).to_be_visible()
+    page.get_by_role("link", name="Settings").click()
+    expect(section.get_by_label("Question")).to_have_value("Which is shorter?")
+    save(page, "Rater page")
+    expect(section.get_by_text("Not saved yet")).to_be_hidden()
+
+
+def test_every_setting_waits_for_save(server: Server, eight_texts: tuple[str, int], page: Page) -> None:
+    page.get_by_label("Rank all items").check()
+    page.get_by_label("Skip", exact=True).uncheck()
+    page.get_by_label("Language of the page").select_option("fr")
+    settings = server.call("GET", f"/studies/{eight_texts[1]}")["settings"]
+    assert (settings["goal"], settings["language"], "skip" in settings["answers"]) == ("best", None, True)
+    save(page, "Goal")
+    save(page, "Rater page")
+    settings = server.call("GET", f"/studies/{eight_texts[1]}")["settings"]
+    assert (settings["goal"], settings["language"], "skip" in settings["answers"]) == ("rank", "fr", False)
+
+
+def test_wordings(server: Server, tabs: Tabs, eight_texts: tuple[str, int], page: Page) -> None:
+    section = page.get_by_role("region", name="Wordings", exact=True)
+    section.get_by_label("Language of the wordings").select_option("de")
+    section.get_by_label("Find a sentence").fill("gleich gut")
+    section.get_by_label("Gleich gut", exact=True).fill("Unentschieden")
+    save(page, "Wordings")
+    assert server.load_study(eight_texts[0]).settings.wordings == {"de": {"outcome.tie": "Unentschieden"}}
+    rater = tabs.open(server.rater_link(eight_texts[1], "ana"), locale="de")
+    expect(rater.locator("[data-outcome=tie]")).to_contain_text("Unentschieden")
+    section.get_by_label("Gleich gut", exact=True).fill("")
+    save(page, "Wordings")
+    assert server.load_study(eight_texts[0]).settings.wordings == {}
 
 
 def test_rename(server: Server, eight_texts: tuple[str, int], page: Page) -> None:

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from itertools import count
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
+from duelist.cli.server.demo_studies import POSTERS, PROMPTS, SKY, SYSTEMS, Demo, draw_poster
 from duelist.core.errors import (
     ConnectionLost,
     DuelistError,
@@ -41,38 +42,13 @@ PAUSE: Final = 1.5
 """Mean seconds that a simulated rater thinks."""
 NAME: Final = "Which answer is better?"
 
-_OUR_OWN: Final = {
-    "plain": (1.2, "Compare two answers at a time. We choose the pair that teaches the most, and tell you when you can stop."),
-    "short": (0.9, "Two answers, one question: which is better?"),
-    "number": (0.5, "Ask a third of the questions you would ask at random, and know as much."),
-    "friend": (0.4, "Like asking a friend twice, but with error bars."),
-    "verse": (0.1, "Of every two, you choose the one; / we know the best before you're done."),
-    "long": (-0.3, "A system for the adaptive elicitation of pairwise preferences under a generalised linear model with confidence sets."),
-    "shout": (-0.6, "STOP GUESSING!!! START DUELING!!!"),
-    "vague": (-0.9, "Better decisions, better tomorrow."),
-}  # fmt: skip
-"""Texts if the data are not available: descriptions of this library, and how much raters like them."""
-
-
-class Demo(NamedTuple):
-    """Texts by name, their utility to the simulated raters, and the prompt."""
-
-    texts: dict[str, str]
-    utility: dict[str, float]
-    prompt: str
-    source: str
-
 
 def demo_arms() -> Demo:
-    """Return answers to the most voted prompt of llmfao, rated as real people did; or some descriptions of this
-    library.
-    """
+    """Return answers to the most voted prompt of llmfao, rated as real people did; or explanations of the blue sky."""
     try:
         votes = list(load_llmfao())
     except (InvalidInput, OSError):
-        own = {name: text for name, (_, text) in _OUR_OWN.items()}
-        liked = {name: value for name, (value, _) in _OUR_OWN.items()}
-        return Demo(own, liked, "How would you describe this library to a friend?", "descriptions of this library")
+        return SKY
     (context, _), *_ = Counter(vote.context for vote in votes).most_common(1)
     here = [vote for vote in votes if vote.context == context and vote.payload_first and vote.payload_second]
     met: Counter[str] = Counter()
@@ -117,11 +93,67 @@ def make_demo(storage: str) -> tuple[Study, Demo]:
     )
     best, worst = max(names, key=lambda arm: demo.utility[arm]), min(names, key=lambda arm: demo.utility[arm])
     study.add_gold(best, worst, "first")
-    luck = random.Random(0)  # noqa: S311  (nothing here is secret)
-    for k in range(BEFORE):
-        rater = RATERS[k % len(RATERS)]
-        _vote(study, rater, demo, luck, luck.uniform(2.0, 12.0))
+    _simulate(study, demo, BEFORE // len(RATERS))
     return study, demo
+
+
+def make_posters(storage: str) -> Study:
+    """Return the study of posters with some votes, or the existing one."""
+    study = create_study(
+        "Posters for the jazz night",
+        storage,
+        goal="rank",
+        question="Which poster would make you stop?",
+        open_registration=True,
+        load_if_exists=True,
+    )
+    if not study.arms():
+        keys = study.add_media([(f"{design}.svg", "image/svg+xml", draw_poster(design)) for design in POSTERS])
+        payloads = [{"image": key, "alt": design} for key, design in zip(keys, POSTERS, strict=True)]
+        study.add_arms(list(POSTERS), payloads=payloads)
+        _simulate(study, Demo({}, POSTERS, "", ""), 20)
+    return study
+
+
+def make_assistants(storage: str) -> Study:
+    """Return the study of systems that answer prompts, with some votes, or the existing one."""
+    study = create_study(
+        "Which assistant explains best?",
+        storage,
+        goal="rank",
+        question="Which answer is more helpful?",
+        show_as="markdown",
+        open_registration=True,
+        load_if_exists=True,
+    )
+    if not study.arms():
+        rows = [
+            (f"{system}: {prompt}", text, prompt, system, category)
+            for prompt, (category, answers) in PROMPTS.items()
+            for system, text in answers.items()
+        ]
+        ids, texts, prompts, systems, categories = (list(column) for column in zip(*rows, strict=True))
+        study.add_arms(
+            ids,
+            payloads=texts,
+            contexts=prompts,
+            context_payloads={prompt: prompt for prompt in PROMPTS},
+            systems=systems,
+            categories=categories,
+        )
+        liked = {name: SYSTEMS[system] for name, system in zip(ids, systems, strict=True)}
+        _simulate(study, Demo({}, liked, "", ""), 24)
+    return study
+
+
+def _simulate(study: Study, demo: Demo, votes: int) -> None:
+    """Add votes of every rater."""
+    luck = random.Random(0)  # noqa: S311  (nothing here is secret)
+    for k in range(votes * len(RATERS)):
+        try:
+            _vote(study, RATERS[k % len(RATERS)], demo, luck, luck.uniform(2.0, 12.0))
+        except NoPairsLeft:
+            continue
 
 
 def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: float) -> None:
@@ -172,6 +204,10 @@ def run_demo(
         study, demo = make_demo(storage)
         number = study.id
         study.close()
+        others = []
+        for made in (make_posters(storage), make_assistants(storage)):
+            others.append((made.id, made.name))
+            made.close()
 
         def begin(address: str, secret: str | None) -> None:
             say(
@@ -179,6 +215,8 @@ def run_demo(
             )
             say(f"  {address}/signin#{secret}   the dashboard, as the owner")
             say(f"  {address}/rate/{number}   to rate yourself, under any name")
+            for other, name in others:
+                say(f"  {address}/rate/{other}   {name}")
             say("Ctrl-C stops it.")
             for rater in (*RATERS, SLOPPY):
                 threading.Thread(target=_rate, args=(address, secret or "", rater, demo), daemon=True).start()

@@ -9,6 +9,7 @@ const READERS = {
   lines: (input) => splitLines(input.value),
   check: (input) => input.checked,
   select: (input) => input.value,
+  checks: (input) => [...input.querySelectorAll("input:checked")].map((each) => each.value),
 };
 
 /** The lines of a text, without blank ones. */
@@ -46,6 +47,12 @@ export function createField(spec, value) {
         spec.options.map(([option, label]) => el("option", { value: option, selected: option === value }, label)),
       ),
   };
+  if (spec.kind === "checks") {
+    const box = (option, label) =>
+      el("label", null, el("input", { type: "checkbox", value: option, checked: value.includes(option) }), ` ${label}`);
+    const set = el("fieldset", null, el("legend", null, spec.label), spec.options.map((each) => box(...each)), help);
+    return { spec, node: set, input: set, read: () => READERS.checks(set) };
+  }
   const input = inputs[spec.kind]();
   const node =
     spec.kind === "check"
@@ -55,27 +62,43 @@ export function createField(spec, value) {
 }
 
 /** A form with a Save button; `save(changes)` is called with the values that were changed. */
-export function settingsForm(specs, values, save) {
-  const fields = specs.map((spec) => createField(spec, values[spec.name]));
+export const settingsForm = (specs, values, save) =>
+  formOf(
+    specs.map((spec) => createField(spec, values[spec.name])),
+    save,
+  );
+
+/** Whether a form inside a node has changes that are not saved. */
+export const hasUnsaved = (node) => node.querySelector("[data-unsaved]") !== null;
+
+/** A form of fields `{ node, spec, read }`. Until its changes are saved it says so. */
+export function formOf(fields, save) {
   const snapshot = () => new Map(fields.map((each) => [each, JSON.stringify(each.read())]));
   let saved = snapshot();
   const status = el("div", { role: "status" });
+  const changedFields = () => fields.filter((each) => JSON.stringify(each.read()) !== saved.get(each));
+  const onChange = () => {
+    form.toggleAttribute("data-unsaved", changedFields().length > 0);
+    replace(status, hasUnsavedChanges() && el("span", { class: "tag warn" }, "Not saved yet"));
+  };
+  const hasUnsavedChanges = () => form.hasAttribute("data-unsaved");
   const onsubmit = async (event) => {
     event.preventDefault();
-    const changed = fields.filter((each) => JSON.stringify(each.read()) !== saved.get(each));
-    for (const each of fields) each.input.removeAttribute("aria-invalid");
+    const changed = changedFields();
+    for (const each of fields) each.input?.removeAttribute("aria-invalid");
     if (!changed.length) return replace(status, el("p", null, "Nothing to save."));
     try {
       await save(Object.fromEntries(changed.map((each) => [each.spec.name, each.read()])));
       saved = snapshot();
+      form.removeAttribute("data-unsaved");
       event.target.dispatchEvent(new Event("saved", { bubbles: true }));
       replace(status, savedTag());
       speak("Saved.");
     } catch (error) {
       const name = error.field?.split(".").at(-1);
       const invalid = fields.find(({ spec }) => spec.name === name);
-      invalid?.input.setAttribute("aria-invalid", "true");
-      invalid?.input.focus();
+      invalid?.input?.setAttribute("aria-invalid", "true");
+      invalid?.input?.focus();
       replace(
         status,
         note("bad", invalid ? `${invalid.spec.label}: ${invalid.spec.invalid ?? describe(error)}` : describe(error)),
@@ -83,13 +106,14 @@ export function settingsForm(specs, values, save) {
     }
     return null;
   };
-  return el(
+  const form = el(
     "form",
-    { class: "settings", novalidate: true, onsubmit },
+    { class: "settings", novalidate: true, "data-tracked": true, onsubmit, oninput: onChange, onchange: onChange },
     fields.map((each) => each.node),
     el("p", null, el("button", { class: "primary" }, "Save")),
     status,
   );
+  return form;
 }
 
 export const savedTag = (text = "Saved.") => el("span", { class: "tag good" }, text);

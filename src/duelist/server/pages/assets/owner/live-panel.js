@@ -1,6 +1,7 @@
 // A panel of the dashboard: a title, a description, and data from the server that is fetched and drawn again when it changes.
 import { getCached } from "../shared/api.js";
 import { card, el, replace } from "../shared/dom.js";
+import { offerDownloads } from "./downloads.js";
 import { describe } from "./messages.js";
 
 const FOCUSABLE = "a, button, input, select, textarea, summary, [tabindex]";
@@ -26,14 +27,25 @@ export class LivePanel {
 
   /**
    * `path()` is the data to fetch and `draw(data)` returns the content. `dependencies()` lists other values that `draw` uses, so that a
-   * change of one of them draws again. `notEnoughData` is shown if the server cannot compute a result yet (422). `wide` panels take the
+   * change of one of them draws again. `rows(data)` is the CSV file, if the page shows a part of it. `notEnoughData` is shown if the server cannot compute a result yet (422). `wide` panels take the
    * whole row.
    */
-  constructor({ title, description, path, draw, dependencies = () => [], notEnoughData = null, wide = false }) {
-    Object.assign(this, { path, draw, dependencies, notEnoughData });
+  constructor({
+    title,
+    description,
+    path,
+    draw,
+    dependencies = () => [],
+    notEnoughData = null,
+    wide = false,
+    rows = null,
+  }) {
+    Object.assign(this, { path, draw, dependencies, notEnoughData, title, rows });
+    this.downloads = el("div", { class: "downloads" });
     this.body = el("div", null, el("p", { class: "muted" }, "Loading…"));
     this.node = card(title, description, this.body);
     this.node.classList.toggle("wide", wide);
+    this.node.firstChild.after(this.downloads);
   }
 
   /** Fetch again, and draw if anything has changed. Calls during a fetch share one more fetch, since its data may be older than the call. */
@@ -57,7 +69,11 @@ export class LivePanel {
     try {
       const { data, changed } = await getCached(path);
       const inputs = JSON.stringify([path, this.dependencies()]);
-      if (changed || inputs !== this.#drawn) redraw(this.body, this.draw(data));
+      if (changed || inputs !== this.#drawn) {
+        redraw(this.body, this.draw(data));
+        // Charts are drawn once their width is known.
+        requestAnimationFrame(() => setTimeout(() => offerDownloads(this.downloads, this.body, this.title, this.rows?.(data))));
+      }
       this.#drawn = inputs;
     } catch (error) {
       const isEarly = error.status === 422;

@@ -15,6 +15,7 @@ export function accessTab(app) {
     replace(
       node,
       app.isAdmin && linksCard(app, () => tokens.refresh()),
+      app.isAdmin && shareCard(app, () => tokens.refresh()),
       exportCard(app),
       app.isAdmin && importCard(app),
       app.isServerAdmin && copyCard(app),
@@ -106,6 +107,27 @@ function linksCard(app, onCreated) {
         el("button", { class: "primary" }, "Create links"),
       ),
     ),
+    result,
+  );
+}
+
+/** A link that shows the results to anyone who has it, and lets nobody change anything. */
+function shareCard(app, onCreated) {
+  const result = el("div", { role: "status" });
+  const create = async () => {
+    try {
+      const { token } = await post(`${app.base}/tokens`, { scope: "reader", label: "shared results" });
+      const address = new URL(`/signin?next=${encodeURIComponent(`/study/${app.id}`)}#${token}`, location.href).href;
+      replace(result, note("info", "Copy the link now: it is shown only once."), secretField(address, "Link to the results"));
+      onCreated();
+    } catch (error) {
+      replace(result, note("bad", describe(error)));
+    }
+  };
+  return card(
+    "Share the results",
+    "Anyone with this link sees the results, raters and votes of this study, live, and can change nothing. To withdraw it, revoke “shared results” below.",
+    button("Create a link to the results", create, { class: "primary" }),
     result,
   );
 }

@@ -6,12 +6,13 @@ import { probabilityLines } from "../../charts/probability-of-best.js";
 import { regretBars } from "../../charts/regret.js";
 import { winMatrix } from "../../charts/win-matrix.js";
 import { button, el, headerRow, note, scrollable } from "../../shared/dom.js";
-import { itemName } from "../../shared/item-names.js";
+import { itemLabel, itemName } from "../../shared/item-names.js";
 import { goalLabel } from "../forms.js";
 import { LivePanel } from "../live-panel.js";
 
 const FIRST_ROWS = 25;
 const MORE_ROWS = 100;
+const FILE_COLUMNS = ["utility", "low", "high", "best_rank", "worst_rank", "chance_best", "votes", "wins", "ties", "both_bad"];
 const OVERVIEW_FROM = 30; // a chart of all items is shown above longer tables
 
 export function panelGrid(panels) {
@@ -72,6 +73,10 @@ export function resultsTab(app) {
     wide: true,
     path: () => `${app.base}/leaderboard${app.query(covariates())}`,
     draw: leaderboard,
+    rows: ({ standings }) => [
+      ["rank", "item", "text", ...FILE_COLUMNS],
+      ...standings.map((each, k) => [k + 1, each.arm, itemLabel(each.arm), ...FILE_COLUMNS.map((name) => each[name])]),
+    ],
     description:
       "From best to worst. Utility is relative to the average: a lead of 1 means winning 73% of the votes that are not ties. Intervals hold with 95% probability, and possible ranks are those that the votes do not rule out. " +
       "Gold pairs, repeated pairs, skipped or undone votes, and excluded votes do not count.",

@@ -1,10 +1,11 @@
 // The Settings tab. Every setting has an explanation; what cannot be undone asks for confirmation.
-import { call, get, patch, post } from "../../shared/api.js";
-import { speak, button, card, confirm, el, note, replace, table } from "../../shared/dom.js";
-import { itemIds, itemLabel, itemName } from "../../shared/item-names.js";
-import { goalChoice, goalLabel, languageSetting, OUTCOMES, RATER_PAGE_SETTINGS, savedTag, settingsForm } from "../forms.js";
+import { call, get, patch } from "../../shared/api.js";
+import { speak, button, card, confirm, el, note, replace } from "../../shared/dom.js";
+import { formOf, goalChoice, hasUnsaved, languageSetting, RATER_PAGE_SETTINGS, settingsForm } from "../forms.js";
 import { describe } from "../messages.js";
+import { goldCard } from "./gold.js";
 import { recruitingCard } from "./recruiting.js";
+import { wordingsCard } from "./wordings.js";
 
 const STATE_BUTTONS = [
   ["open", "Open", "Raters get pairs and can vote."],
@@ -13,11 +14,16 @@ const STATE_BUTTONS = [
   ["archived", "Archive", "The study is read-only and hidden from the list of studies."],
 ];
 
-const OPTIONAL_OUTCOMES = [
-  ["tie", "Tie"],
-  ["both_bad", "Both bad"],
-  ["skip", "Skip"],
-];
+const OFFERED_OUTCOMES = {
+  name: "answers",
+  label: "Votes besides left and right",
+  kind: "checks",
+  options: [
+    ["tie", "Tie"],
+    ["both_bad", "Both bad"],
+    ["skip", "Skip"],
+  ],
+};
 
 const wholeNumber = "Enter a whole number of at least 1, or leave the field empty.";
 const LIMITS = [
@@ -103,8 +109,7 @@ export function settingsTab(app) {
       card(
         "Rater page",
         "The texts around a pair, and the votes that are offered.",
-        form([...RATER_PAGE_SETTINGS, languageSetting(app.choices.languages)]),
-        outcomesField(study, changeSettings),
+        form([...RATER_PAGE_SETTINGS, OFFERED_OUTCOMES, languageSetting(app.choices.languages)]),
       ),
       recruitingCard(app, changeSettings),
       card("Limits", "Stop showing pairs automatically. Leave a field empty for no limit.", form(LIMITS)),
@@ -115,6 +120,7 @@ export function settingsTab(app) {
       ),
       card("Criteria", "Ask several questions about each pair. There are separate results for each.", form(CRITERIA)),
       goldCard(app),
+      wordingsCard(app, changeSettings),
       card(
         "Name",
         "The address of the study does not change.",
@@ -125,11 +131,12 @@ export function settingsTab(app) {
   };
   // Neither live changes nor a change of tab redraw forms with changes that are not saved.
   const unsaved = new Set();
-  node.addEventListener("input", ({ target }) => target.form?.matches(".settings") && unsaved.add(target.form));
+  node.addEventListener("input", ({ target }) => target.form?.matches(".settings:not([data-tracked])") && unsaved.add(target.form));
   node.addEventListener("saved", ({ target }) => unsaved.delete(target));
-  addEventListener("beforeunload", (event) => unsaved.size && event.preventDefault());
+  const isUnsaved = () => unsaved.size > 0 || hasUnsaved(node);
+  addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault()); // the browser asks whether to leave
   let filled = null;
-  return { node, refresh: ({ live = false } = {}) => ((live && filled) || unsaved.size ? filled : (filled = fill())) };
+  return { node, refresh: ({ live = false } = {}) => ((live && filled) || isUnsaved() ? filled : (filled = fill())) };
 }
 
 function stateCard(app, change) {
@@ -165,134 +172,18 @@ function stateCard(app, change) {
 }
 
 function goalCard(app, save) {
-  const status = el("div", { role: "status" });
-  const choose = async (goal) => {
-    try {
-      await save({ goal });
-      replace(status, savedTag(`Saved. The goal is now: ${goalLabel(goal)}.`));
-    } catch (error) {
-      replace(status, note("bad", describe(error)));
-    }
+  let goal = app.study.settings.goal ?? "best";
+  const field = {
+    node: goalChoice(app.choices.goals, goal, (chosen) => {
+      goal = chosen;
+    }),
+    spec: { name: "goal", label: "Goal" },
+    read: () => goal,
   };
   return card(
     "Goal",
-    "The goal decides when the study can stop. The policy stays the same. A choice is saved at once.",
-    goalChoice(app.choices.goals, app.study.settings.goal ?? "best", choose),
-    status,
-  );
-}
-
-function outcomesField(study, save) {
-  const boxes = OPTIONAL_OUTCOMES.map(([value, text]) => [
-    value,
-    el("input", { type: "checkbox", checked: study.settings.answers.includes(value), onchange: () => store() }),
-    text,
-  ]);
-  const status = el("div", { role: "status" });
-  const store = async () => {
-    try {
-      await save({ answers: boxes.filter(([, box]) => box.checked).map(([value]) => value) });
-      replace(status, savedTag());
-    } catch (error) {
-      replace(status, note("bad", describe(error)));
-    }
-  };
-  return el(
-    "fieldset",
-    null,
-    el("legend", null, "Votes besides left and right (saved at once)"),
-    boxes.map(([, box, text]) => el("label", null, box, ` ${text}`)),
-    status,
-  );
-}
-
-function goldCard(app) {
-  const list = el("div");
-  const status = el("div", { role: "status" });
-  const draw = ({ gold }) =>
-    replace(
-      list,
-      gold.length
-        ? table(
-            "Gold pairs",
-            ["first item", "second item", "correct vote", ""],
-            gold.map((each) => [
-              itemName(each.first),
-              itemName(each.second),
-              { first: "first", second: "second" }[each.outcome] ?? OUTCOMES[each.outcome],
-              button("Remove", () => change("/gold/remove", { first: each.first, second: each.second }), {
-                class: "small",
-              }),
-            ]),
-          )
-        : el("p", { class: "muted" }, "No gold pairs yet."),
-    );
-  const exists = async (id) => {
-    const { arms } = await get(`${app.base}/arms?limit=1000&search=${encodeURIComponent(id.slice(0, 200))}`);
-    return arms.some((each) => each.id === id);
-  };
-  const change = async (path, body) => {
-    try {
-      draw(await post(app.base + path, body));
-      replace(status);
-    } catch (error) {
-      let text = describe(error);
-      if (error.isA?.("unknown_arm")) {
-        const missing = (await exists(body.first)) ? body.second : body.first;
-        text = `No item “${missing}” in this study. Check the Items tab.`;
-      }
-      replace(status, note("bad", text));
-    }
-  };
-  const add = (event) => {
-    event.preventDefault();
-    const values = new FormData(event.target);
-    change("/gold", {
-      first: values.get("first").trim(),
-      second: values.get("second").trim(),
-      outcome: values.get("outcome"),
-    });
-  };
-  const input = (name, label) =>
-    el("label", null, label, el("input", { type: "text", name, dir: "auto", required: true, list: "gold-items" }));
-  const items = el(
-    "datalist",
-    { id: "gold-items" },
-    itemIds()
-      .slice(0, 1000)
-      .map((id) => el("option", { value: id }, itemLabel(id))),
-  );
-  const outcomes = [
-    ["first", "first is better"],
-    ["second", "second is better"],
-    ["tie", "tie"],
-    ["both_bad", "both bad"],
-  ];
-  const form = el(
-    "form",
-    { class: "row", onsubmit: add },
-    input("first", "First item (id)"),
-    input("second", "Second item (id)"),
-    items,
-    el(
-      "label",
-      null,
-      "Correct vote",
-      el(
-        "select",
-        { name: "outcome" },
-        outcomes.map(([value, text]) => el("option", { value }, text)),
-      ),
-    ),
-    el("button", { class: "primary" }, "Add"),
-  );
-  get(`${app.base}/gold`).then(draw, (error) => replace(status, note("bad", describe(error))));
-  return card(
-    "Gold pairs",
-    "Pairs with a known correct vote. Each rater sees each of them once. They measure how reliable the raters are, and do not affect the results.",
-    list,
-    form,
-    status,
+    "The goal decides when the study can stop. The policy stays the same.",
+    formOf([field], save),
   );
 }
 
