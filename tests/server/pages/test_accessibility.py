@@ -195,7 +195,7 @@ def test_right_to_left_text(server: Server, tabs: Tabs) -> None:
 
 def test_synchronized_audio(server: Server, tabs: Tabs) -> None:
     """Both sides play, one of them is audible, and the button switches between them."""
-    page = tabs.open("/signin")
+    page = tabs.open("/rate/1")
     page.evaluate(
         """async () => {
           const { syncedPlayer } = await import('/assets/rater/media-sync.js');

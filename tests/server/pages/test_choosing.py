@@ -134,3 +134,30 @@ def test_two_sounds_by_keyboard(server: Server, tabs: Tabs) -> None:
     page.wait_for_function("() => [...document.querySelectorAll('audio')].every(each => each.currentTime > 1.9)")
     page.keyboard.press("j")
     page.wait_for_function("() => [...document.querySelectorAll('audio')].every(each => each.currentTime === 0)")
+
+
+def test_a_vote_with_the_keyboard_focus_alone(server: Server, tabs: Tabs) -> None:
+    """Tab leads from the skip link through the header to the votes; what happens is announced."""
+    name = "focus"
+    page = tabs.open(server.rater_link(server.create_study(name, TEXTS), "ana"))
+    wait_until_ready(page)
+    names = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.textContent.trim()"))
+    assert names[0] == "Skip to the pair"
+    assert [each.split()[0] for each in names[3:]] == ["Left", "Tie", "Both", "Skip", "Right"]
+    page.keyboard.press("Enter")
+    wait_until_saved(page)
+    assert outcomes(server, name) == ["second"]
+    page.keyboard.press("u")
+    expect(page.locator("#live-region")).to_contain_text("undone")
+
+
+def test_the_structure_for_screen_readers(server: Server, tabs: Tabs) -> None:
+    page = tabs.open(server.rater_link(server.create_study("structure", TEXTS), "ana"))
+    wait_until_ready(page)
+    for role, name in (("article", "Left"), ("article", "Right"), ("group", "Your vote")):
+        expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()  # type: ignore[arg-type]
+    headings = page.get_by_role("heading").all_inner_texts()
+    assert headings == ["structure", "Which is better?", "Left", "Right"]

@@ -429,3 +429,17 @@ def test_a_tolerance_in_the_page(server: Server, tabs: Tabs, study_with_votes: t
     expected = server.load_study(name).can_stop(tolerance=0.45, unit="chance", labels=True)
     assert expected.done
     expect(page.locator(".decision")).to_contain_text(expected.statement)
+
+
+def test_a_study_without_votes_says_what_to_do_next(server: Server, tabs: Tabs) -> None:
+    study = int(server.call("POST", "/studies", {"name": "next steps", "goal": "best"})["id"])
+    page = tabs.open_as_owner(f"/study/{study}")
+    steps = page.get_by_role("region", name="Next steps")
+    expect(steps.get_by_text("done")).to_have_count(0)
+    expect(page.get_by_role("region", name="Leaderboard")).to_contain_text("Add some in the Items tab")
+    steps.get_by_role("link", name="Add items").click()
+    expect(page.get_by_role("region", name="Items", exact=True)).to_be_visible()
+    server.call("POST", f"/studies/{study}/arms", {"arms": [{"id": c} for c in "ab"]})
+    page.goto("about:blank")
+    page.goto(f"{server.url}/study/{study}")
+    expect(steps.get_by_text("done")).to_have_count(1)

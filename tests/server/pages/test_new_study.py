@@ -99,7 +99,7 @@ def test_a_folder_of_images(server: Server, tabs: Tabs, tmp_path: Path) -> None:
     rater.wait_for_function(
         "() => [...document.querySelectorAll('.pair img')].every(image => image.naturalWidth === 24)"
     )
-    image.click()
+    rater.locator("#left [data-zoom]").click()
     dialog = rater.get_by_role("dialog")
     left = dialog.locator("img").get_attribute("src")
     rater.keyboard.press("o")

@@ -5,7 +5,7 @@ import { percent, signed } from "../../charts/primitives.js";
 import { probabilityLines } from "../../charts/probability-of-best.js";
 import { regretBars } from "../../charts/regret.js";
 import { winMatrix } from "../../charts/win-matrix.js";
-import { button, el, headerRow, note, scrollable } from "../../shared/dom.js";
+import { button, card, el, headerRow, note, scrollable } from "../../shared/dom.js";
 import { itemLabel, itemName } from "../../shared/item-names.js";
 import { goalLabel } from "../forms.js";
 import { LivePanel } from "../live-panel.js";
@@ -51,6 +51,7 @@ export function resultsTab(app) {
   const leaderboard = (data) => {
     const shown = data.standings.slice(0, rows);
     const hidden = data.standings.length - shown.length;
+    if (!data.standings.length) return el("p", { class: "muted" }, "No items yet. Add some in the Items tab.");
     return el(
       "div",
       null,
@@ -100,6 +101,7 @@ export function resultsTab(app) {
   };
   if (app.study.settings.goal !== "learn") decision.body.before(toleranceField(setTolerance));
   const grid = panelGrid([
+    !app.study.votes && nextSteps(app),
     decision,
     ranking,
     app.categories.length > 1 && byCategory(app, covariates),
@@ -112,6 +114,24 @@ export function resultsTab(app) {
     }),
   ]);
   return grid;
+}
+
+/** What to do in a study without votes. */
+function nextSteps(app) {
+  const steps = [
+    [app.study.arms > 1, "#items", "Add items", "at least two, from a file or one by one"],
+    [false, "#settings", "Look at the rater page's texts", "question, guidelines, language, and the votes that are offered"],
+    [app.study.settings.open_registration, "#access", "Invite raters", "with a personal link each, or let anyone join (Settings)"],
+  ];
+  const line = ([isDone, href, text, detail]) =>
+    el("li", null, el("a", { href }, text), ` ${detail} `, isDone && el("span", { class: "tag good" }, "done"));
+  const node = card(
+    "Next steps",
+    "There are no votes yet. The results appear here as soon as the first ones arrive.",
+    el("ol", null, steps.map(line)),
+  );
+  node.classList.add("wide");
+  return { node, refresh: async () => node.classList.toggle("done", app.study.votes > 0) };
 }
 
 const COVARIATES = { side: "being shown first", length: "a longer text", headers: "more headers", lists: "more lists", bold: "more bold text" };

@@ -5,6 +5,7 @@ import { formOf } from "../forms.js";
 import { describe } from "../messages.js";
 
 const MOST_SHOWN = 12;
+const FIRST = ["outcome.", "question.", "side.", "reason.label", "vote.hint"]; // what owners change most
 const FIXED = ["language.name", "language.direction"];
 
 export function wordingsCard(app, save) {
@@ -41,10 +42,11 @@ export function wordingsCard(app, save) {
     const wanted = search.value.trim().toLowerCase();
     const own = wordings[language.value] ?? {};
     const found = sentences.filter(([key, text]) => `${key} ${text} ${own[key] ?? ""}`.toLowerCase().includes(wanted));
-    const changedFirst = [...found.filter(([key]) => key in own), ...found.filter(([key]) => !(key in own))];
+    const isFirst = ([key]) => key in own || FIRST.some((prefix) => key.startsWith(prefix));
+    const ordered = [...found.filter(isFirst), ...found.filter((each) => !isFirst(each))];
     replace(
       list,
-      changedFirst.slice(0, MOST_SHOWN).map(([key, text]) =>
+      ordered.slice(0, MOST_SHOWN).map(([key, text]) =>
         el(
           "label",
           { class: "field", dir: "auto" },
