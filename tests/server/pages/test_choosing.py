@@ -158,6 +158,6 @@ def test_the_structure_for_screen_readers(server: Server, tabs: Tabs) -> None:
     page = tabs.open(server.rater_link(server.create_study("structure", TEXTS), "ana"))
     wait_until_ready(page)
     for role, name in (("article", "Left"), ("article", "Right"), ("group", "Your vote")):
-        expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()  # type: ignore[arg-type]
+        expect(page.get_by_role(role, name=name, exact=True)).to_be_visible()
     headings = page.get_by_role("heading").all_inner_texts()
     assert headings == ["structure", "Which is better?", "Left", "Right"]
