@@ -82,7 +82,7 @@ def test_rater_page(server: Server, tabs: Tabs, eight_texts: tuple[str, int], pa
     page.get_by_label("Question", exact=True).fill("Which is funnier?")
     page.get_by_label("Guidelines").fill("# Read\n\n- both\n- **twice**")
     page.get_by_label("Let raters give a reason").check()
-    page.get_by_label("Both bad", exact=True).uncheck()
+    page.get_by_role("checkbox", name="Both bad").uncheck()
     save(page, "Rater page")
     rater = tabs.open(server.rater_link(eight_texts[1], "ana"))
     expect(rater.get_by_role("dialog")).to_contain_text("twice")
@@ -129,7 +129,7 @@ def test_unsaved_settings_survive_a_change_of_tab(eight_texts: tuple[str, int], 
 
 def test_every_setting_waits_for_save(server: Server, eight_texts: tuple[str, int], page: Page) -> None:
     page.get_by_label("Rank all items").check()
-    page.get_by_label("Skip", exact=True).uncheck()
+    page.get_by_role("checkbox", name="Skip").uncheck()
     page.get_by_label("Language of the page").select_option("fr")
     settings = server.call("GET", f"/studies/{eight_texts[1]}")["settings"]
     assert (settings["goal"], settings["language"], "skip" in settings["answers"]) == ("best", None, True)
