@@ -115,7 +115,7 @@ def test_gold_pairs_are_made_by_clicking(server: Server, eight_texts: tuple[str,
     assert server.load_study(eight_texts[0]).gold() == []
 
 
-def test_unsaved_settings_survive_a_change_of_tab(eight_texts: tuple[str, int], page: Page) -> None:
+def test_a_form_says_that_it_is_not_saved_yet(eight_texts: tuple[str, int], page: Page) -> None:
     section = page.get_by_role("region", name="Rater page")
     section.get_by_label("Question").fill("Which is shorter?")
     expect(section.get_by_text("Not saved yet")).to_be_visible()
