@@ -2,8 +2,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include "bindings/feature_scale.hpp"
+#include "model/arm_effects_mixture.hpp"
 #include "policies/selection_rule.hpp"
 #include "search/arm_effects_view.hpp"
 
@@ -18,27 +20,35 @@ void check_arm(i64 arm) {
 }
 
 ArmEffectsState make_state(const std::string& link, const std::vector<double>& theta_variance, double effect_variance,
-                           i64 block) {
+                           double feature_variance, i64 block) {
     require(static_cast<i64>(theta_variance.size()) <= MAX_DIM, "There are more than 2^14 features.");
     require(block >= 2 && block <= MAX_BLOCK, "The block size must be between 2 and 2^14.");
     for (double v : theta_variance) require(v >= 0.0 && v < INF, "theta_variance must be finite and not negative.");
-    require(effect_variance > 0.0 && effect_variance < INF, "effect_variance must be positive and finite.");
-    return ArmEffectsState(link_from_name(link), theta_variance, effect_variance, block);
+    for (double v : {effect_variance, feature_variance})
+        require(v > 0.0 && v < INF, "Prior variances must be positive and finite.");
+    return ArmEffectsState(link_from_name(link), theta_variance, effect_variance, feature_variance, block);
 }
 
-// The prior, given the features of the first arms, of which there may be none.
-ArmEffectsState new_arm_effects(const std::string& link, Matrix features, double effect_variance, i64 block,
-                                Words words) {
+// The prior, given the features of the first arms, of which there may be none, and of each model the variance of arm
+// effects, that of features, and the log weight.
+ArmEffectsMixture new_arm_effects(const std::string& link, Matrix features, Matrix candidates, i64 block, Words words) {
     i64 n = features.extent(0), dim = features.extent(1);
-    ArmEffectsState state = make_state(link, std::vector<double>(dim, 0.0), effect_variance, block);
-    if (dim > 0) {
-        require(n > 0, "There are no arms.");
-        state.scale.start(features.data(), n, dim);
-        state.n_scaled_features = dim;
-        state.observe_arms(features.data(), n);
+    require(candidates.extent(0) > 0 && candidates.extent(1) == 3, "There are no candidate variances.");
+    require(dim == 0 || n > 0, "There are no arms.");
+    ArmEffectsMixture mixture;
+    mixture.random = generator(words);
+    for (i64 k = 0; k < candidates.extent(0); k++) {
+        const double* candidate = candidates.data() + 3 * k;
+        require(std::isfinite(candidate[2]), "A log weight is not finite.");
+        ArmEffectsState state = make_state(link, std::vector<double>(dim, 0.0), candidate[0], candidate[1], block);
+        if (dim > 0) {
+            state.scale.start(features.data(), n, dim);
+            state.n_scaled_features = dim;
+            state.observe_arms(features.data(), n);
+        }
+        mixture.models.push_back({candidate[2], std::move(state)});
     }
-    state.random = generator(words);
-    return state;
+    return mixture;
 }
 
 ArmTable table_of(const ArmEffectsState& state, const Integers& ids, const Matrix& features, bool distinct = false,
@@ -49,19 +59,20 @@ ArmTable table_of(const ArmEffectsState& state, const Integers& ids, const Matri
     return {features.data(), n, state.dim, distinct, excluded && excluded->size() ? excluded : nullptr, ids.data()};
 }
 
-void learn(ArmEffectsState& state, i64 first, i64 second, Vector difference, double outcome, double mass) {
+void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference, double outcome, double mass) {
     check_arm(first);
     check_arm(second);
-    require(difference.extent(0) == state.dim, "The difference does not match the policy.");
+    require(difference.extent(0) == mixture.best().dim, "The difference does not match the policy.");
     require(outcome >= 0.0 && outcome <= 1.0 && mass >= 0.0 && mass < INF, "outcome or mass is invalid.");
-    if (mass > 0.0) state.learn({first, second, difference.data()}, outcome, mass);
+    if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass);
 }
 
 // The duel of round t with pending duels counted as observed, and the generator after it.
-std::tuple<i64, i64, WordArray> decide(const ArmEffectsState& state, const SelectionRule& rule, Integers ids,
+std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const SelectionRule& rule, Integers ids,
                                        Matrix features, bool distinct, const IndexPairs& exclude,
                                        const IndexPairs& pending, Matrix differences, Vector masses,
                                        std::optional<Words> words, i64 t) {
+    const ArmEffectsState& state = mixture.best();
     i64 count = pending.extent(0);
     require(differences.extent(0) == count && masses.extent(0) == count &&
                 (count == 0 || differences.extent(1) == state.dim),
@@ -69,7 +80,7 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsState& state, const Selec
     require(t >= 0 && t <= MAX_ROUNDS, "t is invalid.");
     PairSet excluded = pair_set(exclude, ids.extent(0));
     ArmTable table = table_of(state, ids, features, distinct, &excluded);
-    Sfc64 random = words ? generator(*words) : state.random;
+    Sfc64 random = words ? generator(*words) : mixture.random;
     std::optional<ArmEffectsState> expected = state.for_round(table.features, table.n);
     if (count > 0 && !expected) expected = state;
     for (i64 k = 0; k < count; k++) {
@@ -84,9 +95,16 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsState& state, const Selec
     return {duel.first, duel.second, to_numpy(random)};
 }
 
-// Utilities and variances of arms, and covariances of the chosen ones with all.
-std::tuple<FloatArray, FloatArray, FloatArray> posterior(const ArmEffectsState& state, Integers ids, Matrix features,
-                                                         Integers chosen) {
+const ArmEffectsState& model_of(const ArmEffectsMixture& mixture, i64 model) {
+    require(model >= 0 && model < static_cast<i64>(mixture.models.size()), "There is no such model.");
+    return mixture.models[static_cast<std::size_t>(model)].state;
+}
+
+// Utilities of arms by one model relative to an arm with the median of every feature, their variances, covariances of the
+// chosen ones with all, and the utility of that arm.
+std::tuple<FloatArray, FloatArray, FloatArray, double> posterior(const ArmEffectsMixture& mixture, i64 model,
+                                                                 Integers ids, Matrix features, Integers chosen) {
+    const ArmEffectsState& state = model_of(mixture, model);
     ArmTable table = table_of(state, ids, features);
     std::optional<ArmEffectsState> adapted = state.for_round(table.features, table.n);
     ArmEffectsView view(adapted ? *adapted : state, table);
@@ -97,13 +115,13 @@ std::tuple<FloatArray, FloatArray, FloatArray> posterior(const ArmEffectsState& 
         require(arm >= 0 && arm < table.n, "A chosen arm has an invalid position.");
         view.covariances(arm, ArmSubset::all(table.n), rows.data() + k * table.n);
     }
-    std::vector<double> utilities(view.u(), view.u() + table.n);
-    for (double& utility : utilities) utility += view.level();
-    return {to_numpy(utilities), to_numpy(view.variance(), {table.n}), to_numpy(rows.data(), {count, table.n})};
+    return {to_numpy(view.u(), {table.n}), to_numpy(view.variance(), {table.n}),
+            to_numpy(rows.data(), {count, table.n}), view.level()};
 }
 
 // Squared widths of the pairs of an arm with all others.
-FloatArray squared_widths(const ArmEffectsState& state, Integers ids, Matrix features, i64 arm) {
+FloatArray squared_widths(const ArmEffectsMixture& mixture, i64 model, Integers ids, Matrix features, i64 arm) {
+    const ArmEffectsState& state = model_of(mixture, model);
     ArmTable table = table_of(state, ids, features);
     require(arm >= 0 && arm < table.n, "The arm has an invalid position.");
     std::optional<ArmEffectsState> adapted = state.for_round(table.features, table.n);
@@ -113,7 +131,8 @@ FloatArray squared_widths(const ArmEffectsState& state, Integers ids, Matrix fea
 }
 
 // The prior variances of theta in a round with these arms.
-FloatArray prior_variances(const ArmEffectsState& state, Matrix features) {
+FloatArray prior_variances(const ArmEffectsMixture& mixture, i64 model, Matrix features) {
+    const ArmEffectsState& state = model_of(mixture, model);
     require(features.extent(0) > 0 && features.extent(1) == state.dim, "The arms do not match the policy.");
     std::optional<ArmEffectsState> adapted = state.for_round(features.data(), features.extent(0));
     return to_numpy((adapted ? *adapted : state).theta_variance);
@@ -136,7 +155,8 @@ void write_early_votes(nb::dict& out, const ArmEffectsState& state) {
     out["early_differences"] = to_numpy(differences.data(), {count, state.dim});
 }
 
-ArrayDict arrays_of(const ArmEffectsState& state) {
+ArrayDict arrays_of(const WeightedArmEffects& model) {
+    const ArmEffectsState& state = model.state;
     std::vector<double> mean, variance, lower_half;
     for (const ArmEffectsState::ArmEffect& effect : state.effects()) {
         mean.push_back(effect.mean);
@@ -146,10 +166,12 @@ ArrayDict arrays_of(const ArmEffectsState& state) {
         lower_half.insert(lower_half.end(), state.covariance_row(i), state.covariance_row(i) + i + 1);
     i64 block = state.block(), uses = state.uses();
     nb::dict out;
-    out["words"] = to_numpy(state.random);
     out["block"] = to_numpy(&block, {1});
     out["uses"] = to_numpy(&uses, {1});
+    out["log_prior"] = to_numpy(&model.log_prior, {1});
+    out["log_evidence"] = to_numpy(&state.log_evidence, {1});
     out["effect_variance"] = to_numpy(&state.effect_variance, {1});
+    out["feature_variance"] = to_numpy(&state.feature_variance, {1});
     out["theta_variance"] = to_numpy(state.theta_variance);
     out["theta"] = to_numpy(state.theta);
     out["mean"] = to_numpy(mean);
@@ -162,6 +184,12 @@ ArrayDict arrays_of(const ArmEffectsState& state) {
     write_feature_scale(out, state.scale, state.dim);
     write_early_votes(out, state);
     return ArrayDict(out);
+}
+
+std::vector<ArrayDict> arrays_of_models(const ArmEffectsMixture& mixture) {
+    std::vector<ArrayDict> out;
+    for (const WeightedArmEffects& model : mixture.models) out.push_back(arrays_of(model));
+    return out;
 }
 
 void read_early_votes(ArmEffectsState& state, const nb::dict& arrays) {
@@ -196,13 +224,14 @@ std::vector<ArmEffectsState::ArmEffect> read_effects(const nb::dict& arrays, con
     return effects;
 }
 
-ArmEffectsState restore_arm_effects(const std::string& link, const ArrayDict& arrays) {
+ArmEffectsState restore_model(const std::string& link, const nb::dict& arrays) {
     i64 dim = length_of(arrays, "theta"), slots = length_of(arrays, "arms_in_block"), size = dim + slots;
     i64 block = read_array<i64>(arrays, "block", {1})[0], uses = read_array<i64>(arrays, "uses", {1})[0];
     ArmEffectsState state = make_state(link, read_array<double>(arrays, "theta_variance", {dim}),
-                                       read_array<double>(arrays, "effect_variance", {1})[0], block);
+                                       read_array<double>(arrays, "effect_variance", {1})[0],
+                                       read_array<double>(arrays, "feature_variance", {1})[0], block);
     require(slots <= block && uses >= 0 && uses <= MAX_ROUNDS, "The block has too many arms, or 'uses' is invalid.");
-    state.random = read_generator(arrays);
+    state.log_evidence = read_finite(arrays, "log_evidence", {1})[0];
     state.theta = read_finite(arrays, "theta", {dim});
     std::vector<i64> arms_in_block = read_array<i64>(arrays, "arms_in_block", {slots});
     std::vector<i64> last_uses = read_array<i64>(arrays, "last_uses", {slots});
@@ -219,32 +248,67 @@ ArmEffectsState restore_arm_effects(const std::string& link, const ArrayDict& ar
     return state;
 }
 
+// Models of the same arms and votes, and the words of the generator.
+ArmEffectsMixture restore_arm_effects(const std::string& link, const std::vector<ArrayDict>& models, Words words) {
+    require(!models.empty(), "There are no models.");
+    ArmEffectsMixture mixture;
+    mixture.random = generator(words);
+    for (const ArrayDict& arrays : models) {
+        mixture.models.push_back({read_finite(arrays, "log_prior", {1})[0], restore_model(link, arrays)});
+        const ArmEffectsState &first = mixture.models.front().state, &last = mixture.models.back().state;
+        require(first.dim == last.dim && first.uses() == last.uses() && first.scale.adaptive == last.scale.adaptive,
+                "The models are of different votes.");
+    }
+    return mixture;
+}
+
 }  // namespace
 
 void bind_arm_effects(nb::module_& m) {
-    nb::class_<ArmEffectsState>(m, "ArmEffectsState", "The posterior of a policy with arm effects.")
-        .def_prop_ro("dim", [](const ArmEffectsState& state) { return state.dim; })
-        .def_prop_ro("votes", [](const ArmEffectsState& state) { return state.uses() / 2; })
+    nb::class_<ArmEffectsMixture>(m, "ArmEffectsMixture", "The posterior of a policy with arm effects, by model.")
+        .def_prop_ro("dim", [](const ArmEffectsMixture& mixture) { return mixture.best().dim; })
+        .def_prop_ro("votes", [](const ArmEffectsMixture& mixture) { return mixture.best().uses() / 2; })
+        .def_prop_ro("best", &ArmEffectsMixture::index_of_best)
         .def_prop_ro(
-            "theta", [](const ArmEffectsState& state) { return to_numpy(state.theta); }, nb::rv_policy::move)
+            "log_weights",
+            [](const ArmEffectsMixture& mixture) {
+                std::vector<double> weights;
+                for (const WeightedArmEffects& model : mixture.models) weights.push_back(model.log_weight());
+                return to_numpy(weights);
+            },
+            nb::rv_policy::move)
+        .def_prop_ro(
+            "variances",
+            [](const ArmEffectsMixture& mixture) {
+                std::vector<double> variances;
+                for (const WeightedArmEffects& model : mixture.models)
+                    variances.insert(variances.end(), {model.state.effect_variance, model.state.feature_variance});
+                return to_numpy(variances.data(), {static_cast<i64>(mixture.models.size()), 2});
+            },
+            nb::rv_policy::move)
+        .def_prop_ro(
+            "theta", [](const ArmEffectsMixture& mixture) { return to_numpy(mixture.best().theta); },
+            nb::rv_policy::move)
+        .def_prop_ro(
+            "words", [](const ArmEffectsMixture& mixture) { return to_numpy(mixture.random); }, nb::rv_policy::move)
         .def(
-            "set_words", [](ArmEffectsState& state, Words words) { state.random = generator(words); }, "words"_a)
+            "set_words", [](ArmEffectsMixture& mixture, Words words) { mixture.random = generator(words); }, "words"_a)
         .def(
             "observe_arms",
-            [](ArmEffectsState& state, Matrix features) {
-                require(features.extent(1) == state.dim, "The arms do not match the policy.");
-                state.observe_arms(features.data(), features.extent(0));
+            [](ArmEffectsMixture& mixture, Matrix features) {
+                require(features.extent(1) == mixture.best().dim, "The arms do not match the policy.");
+                mixture.observe_arms(features.data(), features.extent(0));
             },
             "features"_a)
-        .def("prior_variances", &prior_variances, "features"_a)
+        .def("prior_variances", &prior_variances, "model"_a, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,
              "differences"_a, "masses"_a, "words"_a.none(), "t"_a)
-        .def("posterior", &posterior, "ids"_a, "features"_a, "chosen"_a)
-        .def("squared_widths", &squared_widths, "ids"_a, "features"_a, "arm"_a)
-        .def("arrays", &arrays_of);
-    m.def("new_arm_effects", &new_arm_effects, "link"_a, "features"_a, "effect_variance"_a, "block"_a, "words"_a);
-    m.def("restore_arm_effects", &restore_arm_effects, "link"_a, "arrays"_a);
+        .def("posterior", &posterior, "model"_a, "ids"_a, "features"_a, "chosen"_a)
+        .def("squared_widths", &squared_widths, "model"_a, "ids"_a, "features"_a, "arm"_a)
+        .def("arrays", &arrays_of_models);
+    m.def("new_arm_effects", &new_arm_effects, "link"_a, "features"_a, "candidates"_a, "block"_a, "words"_a);
+    m.def("restore_arm_effects", &restore_arm_effects, "link"_a, "models"_a, "words"_a);
 }
 
 }  // namespace duelist

@@ -1,9 +1,10 @@
 // The posterior of a model with arm effects: the utility of arm a is x_a . theta + u_a, or u_a if arms have no
 // features.
 //
-// The prior is theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent, with v_k = v / (m s_k). Here s_k is the scale of
-// feature k (`feature_scale.hpp`) and m the number of features in which the first arms differ, so that features and arm
-// effects contribute equally to the variance of a utility. A feature in which no arms have differed yet has v_k = 0.
+// The prior is theta_k ~ N(0, v_k) and u_a ~ N(0, v), all independent, with v_k = f / (m s_k). Here s_k is the scale of
+// feature k (`feature_scale.hpp`) and m the number of features in which the first arms differ, so that features
+// contribute f to the variance of a utility, and arm effects v. A feature in which no arms have differed yet has
+// v_k = 0. `arm_effects_mixture.hpp` chooses v and f.
 //
 // The posterior is normal. Its covariance is stored in full for theta and for a block of arms, those compared most
 // recently. An arm outside the block has a mean and a variance, and counts as independent of everything else. As long
@@ -17,7 +18,6 @@
 #include "model/feature_scale.hpp"
 #include "model/links.hpp"
 #include "numerics/buffer.hpp"
-#include "numerics/random.hpp"
 
 namespace duelist {
 
@@ -33,8 +33,8 @@ class ArmEffectsState {
 public:
     i64 dim;
     Link link;
-    Sfc64 random;
-    double effect_variance;
+    double effect_variance, feature_variance;  // v and f
+    double log_evidence = 0.0;                 // log probability of the votes, each given those before
     std::vector<double> theta, theta_variance;
     FeatureScale scale;
     i64 n_scaled_features = 1;  // m: the number of features that share the prior variance
@@ -48,7 +48,8 @@ public:
     std::vector<EarlyVote> early_votes;  // kept while the first arms may still turn out to be atypical
     bool has_all_early_votes = true;     // whether `early_votes` are all votes so far
 
-    ArmEffectsState(Link link, std::vector<double> theta_variance, double effect_variance, i64 block);
+    ArmEffectsState(Link link, std::vector<double> theta_variance, double effect_variance, double feature_variance,
+                    i64 block);
 
     // Use the arms of a round to scale features that have no scale yet. Has no effect once votes were learned.
     void observe_arms(const double* arms, i64 n);

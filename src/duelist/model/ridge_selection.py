@@ -35,6 +35,9 @@ _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0
 _MAX_STEPS: Final = 25
 _TOLERANCE: Final = 1e-10
 _PRIOR_EFFECTS: Final = 3.0
+_EFFECT_VARIANCES: Final = (1.0, 1 / 4, 1 / 16, 1 / 64)
+_FEATURE_VARIANCES: Final = (1.0, 1 / 4, 1 / 16)
+_LOG_SPREAD: Final = 3.0
 _TINY_FALL: Final = 1e-12
 _LONGEST: Final = 20.0
 _FARTHEST: Final = 3.0
@@ -58,6 +61,21 @@ def default_ridge(dim: int, reference_dim: float = math.inf, multiple: float = 1
     So beyond `reference_dim` features the prior variance of a utility no longer grows.
     """
     return multiple * max(1.0, dim / reference_dim)
+
+
+def effect_variances(dim: int, ridge: float | None = None) -> Floats:
+    """Return candidate prior variances of arm effects and of features in policies, with log weights: rows (v, f, log p).
+
+    With a ridge, 1 / ridge is the only candidate for both. The log weights are those of independent N(0, `_LOG_SPREAD`^2) priors of log v
+    and log f, up to a constant.
+
+    >>> effect_variances(0)[0].tolist()
+    [1.0, 1.0, 0.0]
+    """
+    if ridge is not None:
+        return np.array([[1.0 / ridge, 1.0 / ridge, 0.0]])
+    rows = [(v, f) for v in _EFFECT_VARIANCES for f in (_FEATURE_VARIANCES if dim else (1.0,))]
+    return np.array([(v, f, -(math.log(v) ** 2 + math.log(f) ** 2) / (2.0 * _LOG_SPREAD**2)) for v, f in rows])
 
 
 def em_precision(n_effects: int, sum_of_squares: float) -> float:

@@ -24,7 +24,7 @@ if arms are nearly equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
@@ -44,7 +44,6 @@ _MIN_DRAWS: Final = 400
 """With very many candidates; the standard error is then below 0.025."""
 _MAX_WORK: Final = 2**33
 """Multiplications to spend on the draws, a few seconds' worth."""
-_MAX_DRAWN_ARMS: Final = 1000
 _JITTER: Final = (0.0, 1e-12, 1e-9, 1e-6)
 """Added to the diagonal of a scaled matrix until it can be factored."""
 _NORMAL_QUANTILE: Final = 1.959963984540054
@@ -235,7 +234,7 @@ class LinearPosterior:
 
     def whiten(self, rows: Floats) -> Floats:
         """Return R'^-1 x for every row x, so that their inner products are those of H^-1."""
-        root = _upper_factor(self.curvature) if self.root is None else self.root
+        root = upper_factor(self.curvature) if self.root is None else self.root
         return np.asarray(solve_triangular(root, rows.T, trans="T").T)
 
 
@@ -287,15 +286,15 @@ def recommend(
     if not rules_out:
         found.open[:] = True
     # An arm ruled out with a tolerance may still be better.
-    drawn = _by_utility(found.best, found.gaps, found.open | (tolerance > 0.0))
+    drawn = by_utility(found.best, found.gaps, found.open | (tolerance > 0.0))
     distinct = [a for a in drawn if a == found.best or not found.identical[a]]
     return Recommendation(
         best=found.best,
         probability=sum(
-            share * _probability_of_first(whitened[distinct], -gaps[distinct]) for share, whitened, gaps in found.models
+            share * probability_of_first(whitened[distinct], -gaps[distinct]) for share, whitened, gaps in found.models
         ),
         interval=lead_interval(found.best, found.gaps, found.squares),
-        candidates=tuple(_by_utility(found.best, found.gaps, found.open)),
+        candidates=tuple(by_utility(found.best, found.gaps, found.open)),
         delta=delta,
         identical=tuple(np.flatnonzero(found.identical & (np.arange(len(arms)) != found.best)).tolist()),
         tolerance=tolerance,
@@ -303,42 +302,6 @@ def recommend(
         if rules_out
         else None,
         tied=tuple(tied_with_best(found.best, found.gaps, found.squares).tolist()),
-    )
-
-
-@dataclass(frozen=True)
-class GapPosterior:
-    """Posterior of arms' utilities: w^2 and w_0^2 are relative to the first arm of largest utility."""
-
-    utilities: Floats
-    squares: Floats
-    prior: Floats
-    votes: float
-    covariance: Callable[[Ints], Floats]
-    """Returns the covariance matrix of the utilities of some arms."""
-
-
-def recommend_from_gaps(posterior: GapPosterior, delta: float, tolerance: float = 0.0) -> Recommendation:
-    """Apply the stopping rule to arms whose utilities are known directly.
-
-    If more than 1,000 arms are not ruled out, the probability of being best is among those with the largest utilities.
-    """
-    delta = check_delta(delta)
-    best = int(np.argmax(posterior.utilities))
-    gaps = posterior.utilities[best] - posterior.utilities
-    still_open = not_ruled_out(gaps, posterior.squares, posterior.prior, delta, tolerance)
-    still_open[best] = True
-    drawn = np.array(_by_utility(best, gaps, still_open | (tolerance > 0.0))[:_MAX_DRAWN_ARMS], np.int64)
-    root = _upper_factor(posterior.covariance(drawn)).T
-    return Recommendation(
-        best=best,
-        probability=_probability_of_first(root, -gaps[drawn]),
-        interval=lead_interval(best, gaps, posterior.squares),
-        candidates=tuple(_by_utility(best, gaps, still_open)),
-        delta=delta,
-        tolerance=tolerance,
-        votes_expected=forecast_votes(gaps, posterior.squares, posterior.prior, posterior.votes, delta, tolerance),
-        tied=tuple(tied_with_best(best, gaps, posterior.squares).tolist()),
     )
 
 
@@ -358,7 +321,7 @@ def leader(
     return found.best, not (found.open & ~found.identical).any()
 
 
-def _by_utility(best: int, gaps: Floats, chosen: Bools) -> list[int]:
+def by_utility(best: int, gaps: Floats, chosen: Bools) -> list[int]:
     """Return the chosen arms, the best first, then by utility."""
     return sorted(np.flatnonzero(chosen).tolist(), key=lambda a: (a != best, gaps[a], a))
 
@@ -381,7 +344,7 @@ class _Comparison:
 def _compare(arms: Floats, posterior: LinearPosterior | Mixture, delta: float, tolerance: float) -> _Comparison:
     models = [Model(arms, posterior, 0.0)] if isinstance(posterior, LinearPosterior) else posterior
     log_weights = np.array([model.log_weight for model in models])
-    shares = np.exp(log_weights - logsumexp(log_weights))
+    shares = model_shares(log_weights)
     utilities = np.array([model.arms @ model.posterior.theta for model in models])
     mean = shares @ utilities
     best = int(np.argmax(mean))
@@ -391,20 +354,30 @@ def _compare(arms: Floats, posterior: LinearPosterior | Mixture, delta: float, t
     squares = np.array([np.square(rows - rows[best]).sum(axis=1) for rows in whitened])
     squares = np.where(identical, 0.0, squares)
     prior = np.array([(np.square(m.arms - m.arms[best]) / m.posterior.ridge).sum(axis=1) for m in models])
-    if len(models) == 1:
-        still_open = not_ruled_out(gaps[0], squares[0], prior[0], delta, tolerance)
-    else:
-        still_open = _not_ruled_out_by_all(log_weights, gaps, squares, prior, delta, tolerance)
-    gap = np.where(identical, 0.0, mean[best] - mean)
-    spread, votes = shares @ (squares + np.square(gaps - gap)), models[0].posterior.votes
+    still_open = arms_still_open(log_weights, gaps, squares, prior, delta, tolerance)
     each = list(zip(shares.tolist(), whitened, gaps, strict=True))
-    return _Comparison(best, gap, spread, shares @ prior, votes, each, still_open | identical, identical)
+    average = average_gaps(log_weights, gaps, squares, prior)
+    return _Comparison(best, *average, models[0].posterior.votes, each, still_open | identical, identical)
 
 
-def _not_ruled_out_by_all(
+def model_shares(log_weights: Floats) -> Floats:
+    """Return weights that add to 1."""
+    return np.exp(log_weights - logsumexp(log_weights))
+
+
+def average_gaps(log_weights: Floats, gaps: Floats, squares: Floats, prior: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return mean and variance of each gap under the mixture, and its prior variance."""
+    shares = model_shares(log_weights)
+    mean = shares @ gaps
+    return mean, shares @ (squares + np.square(gaps - mean)), shares @ prior
+
+
+def arms_still_open(
     log_weights: Floats, gaps: Floats, squares: Floats, prior: Floats, delta: float, tolerance: float
 ) -> Bools:
     """Return which arms a mixture does not rule out, given g, w^2 and w_0^2 by model."""
+    if len(log_weights) == 1:
+        return not_ruled_out(gaps[0], squares[0], prior[0], delta, tolerance)
     apart = squares > 0.0
     width = np.sqrt(np.where(apart, squares, 1.0))
     lead = np.where(apart, (gaps + tolerance) / width, 0.0)
@@ -414,7 +387,7 @@ def _not_ruled_out_by_all(
     return np.asarray(better - equal <= np.log(max(gaps.shape[1] - 1, 1) / delta))
 
 
-def _upper_factor(matrix: Floats) -> Floats:
+def upper_factor(matrix: Floats) -> Floats:
     """Return the upper factor R of a positive definite matrix R'R, with jitter if rounding requires it."""
     scale = np.sqrt(np.maximum(np.diagonal(matrix), np.finfo(np.float64).tiny))
     scaled = matrix / scale / scale[:, None]
@@ -479,7 +452,7 @@ def lead_interval(best: int, gaps: Floats, squares: Floats) -> tuple[float, floa
     return float(gaps[closest] - _NORMAL_QUANTILE * width), float(gaps[closest] + _NORMAL_QUANTILE * width)
 
 
-def _probability_of_first(whitened: Floats, utilities: Floats) -> float:
+def probability_of_first(whitened: Floats, utilities: Floats) -> float:
     """Estimate the posterior probability that the first of these arms is best; tied arms share it."""
     if len(utilities) == 1:
         return 1.0

@@ -1,7 +1,7 @@
 """The posterior of the model with arm effects, which policies for an `ArmTable` use.
 
 The utility of arm a is x_a . theta + u_a, with the priors theta_k ~ N(0, v_k) and u_a ~ N(0, v). A feature with scale
-s_k (`FeatureScale`) has v_k = v / (m s_k), where m features are scaled at the first vote; an unscaled one has v_k = 0.
+s_k (`FeatureScale`) has v_k = f / (m s_k), where m features are scaled at the first vote; an unscaled one has v_k = 0.
 Without features there is u alone. The posterior over theta and the u of all arms with votes is normal. A vote with
 outcome o and total weight W on the pair (a, b), a < b, with difference z (features of a minus those of b, 1 for u_a,
 -1 for u_b), updates it as in the one-pass estimate:
@@ -12,6 +12,10 @@ Only the last `block` arms with votes keep covariances. When another one gets a 
 oldest keeps its mean and variance, and becomes independent of everything else.
 
 If the feature scale changes, so does the prior. While the first votes are still stored, they are learned again.
+
+v and f are unknown: `ArmEffectsMixture` has such a posterior for each of several pairs (v, f), weighted by prior and evidence.
+The evidence is the product over votes of p(vote | earlier votes), the integral of exp(W (o g - M(g))) over
+g ~ N(z . mean, q), M' = mu, by adaptive Gauss-Hermite quadrature with five nodes.
 """
 
 from __future__ import annotations
@@ -25,24 +29,29 @@ from numpy.typing import NDArray
 from duelist.core.arms import ArmTable
 from duelist.reference.feature_scale import MAX_FIRST_VOTES, FeatureScale
 from duelist.reference.fit import find_root
-from duelist.reference.links import Floats, link_mean, link_slope
+from duelist.reference.links import Floats, link_mean, link_potential, link_slope
 
 
 class UtilityPosterior(NamedTuple):
-    """The posterior at the arms of a round: mean utilities, variances, covariances, widths of pairs, ids."""
+    """The posterior at the arms of a round: mean utilities, variances, covariances, widths of pairs, ids, the level."""
 
     u: Floats
     variance: Floats
     covariance: Floats
     width: Floats
     ids: NDArray[np.int64]
+    level: float
+    """Utility by features of an arm with the median of each feature; variances are relative to it."""
 
 
 class ArmEffects:
     """Mean and covariance of theta (the first entries) and of the effects of all arms with votes."""
 
-    def __init__(self, link: str, arms: Floats, effect_variance: float, block: int) -> None:
-        self.link, self.effect_variance, self.block = link, effect_variance, block
+    def __init__(
+        self, link: str, arms: Floats, effect_variance: float, feature_variance: float, block: int
+    ) -> None:
+        self.link, self.block = link, block
+        self.effect_variance, self.feature_variance = effect_variance, feature_variance
         self.dim = arms.shape[1]
         self.feature_scale = FeatureScale(arms, adaptive=self.dim > 0)
         self.first_votes: list[tuple[ArmTable, float, float]] = []
@@ -55,6 +64,7 @@ class ArmEffects:
 
     def reset(self) -> None:
         """Forget all votes and the prior."""
+        self.log_evidence = 0.0
         self.mean = np.zeros(self.dim)
         self.theta_variance = np.zeros(self.dim)
         self.covariance = np.zeros((self.dim, self.dim))
@@ -93,7 +103,7 @@ class ArmEffects:
         """Replace the prior precision of each theta_k by a rank-one update."""
         for k in np.flatnonzero(~self.feature_scale.unscaled):
             before = self.theta_variance[k]
-            after = self.effect_variance / self.scaled_features / self.feature_scale.variance[k]
+            after = self.feature_variance / self.scaled_features / self.feature_scale.variance[k]
             column = self.covariance[k].copy()
             if before == 0.0:
                 self.covariance[k, k] = after
@@ -128,6 +138,7 @@ class ArmEffects:
             return step - weight * (outcome - float(link_mean(self.link, v + step * q)))
 
         step = find_root(excess, 0.0, -excess(0.0)) if excess(0.0) != 0.0 else 0.0
+        self.log_evidence += log_vote_probability(self.link, v, q, v + step * q, outcome, weight)
         self.mean = self.mean + step * direction
         self._reduce_covariance(direction, q, weight * float(link_slope(self.link, v + step * q)))
 
@@ -160,9 +171,12 @@ class ArmEffects:
         rows = self._rows(arms)
         prior = np.array([0.0 if arm in self.index else self.effect_variance for arm in arms.ids.tolist()])
         u, width = rows @ self.mean, np.sqrt(self._squared_widths(rows, prior))
-        rows[:, : self.dim] -= np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
+        median = np.sort(arms.features, axis=0)[(len(arms) - 1) // 2]
+        rows[:, : self.dim] -= median
         covariance = rows @ self.covariance @ rows.T + np.diag(prior)
-        return UtilityPosterior(u, np.diagonal(covariance), covariance, width, arms.ids)
+        return UtilityPosterior(
+            u, np.diagonal(covariance), covariance, width, arms.ids, float(median @ self.mean[: self.dim])
+        )
 
     def _squared_widths(self, rows: Floats, prior: Floats) -> Floats:
         """z' C z of all pairs with difference z, plus the prior variances of effects without votes."""
@@ -197,3 +211,64 @@ class ArmEffects:
             self.covariance[k], self.covariance[:, k] = 0.0, 0.0
             self.covariance[k, k] = variance
         self.recent.append(arm)
+
+
+def log_vote_probability(link: str, v: float, q: float, mode: float, outcome: float, weight: float) -> float:
+    """The log of the integral of exp(W (o g - M(g))) over g ~ N(v, q), given the maximum of the integrand."""
+    spread = np.sqrt(q / (1.0 + weight * float(link_slope(link, mode)) * q))
+    nodes, weights = np.polynomial.hermite_e.hermegauss(5)
+    g = mode + spread * nodes
+    exponent = weight * (outcome * g - link_potential(link, g)) - 0.5 * (g - v) ** 2 / q + 0.5 * nodes**2
+    return float(np.log(weights @ np.exp(exponent) / np.sqrt(2.0 * np.pi)) + np.log(spread) - 0.5 * np.log(q))
+
+
+class ArmEffectsMixture:
+    """A posterior for each pair (v, f) of candidate variances, with its log prior weight.
+
+    The one with the largest weight decides. Models with less than e^-10 of its weight are dropped, once the first arms can no longer turn
+    out to be atypical.
+    """
+
+    def __init__(self, link: str, arms: Floats, candidates: Floats, block: int) -> None:
+        self.models = [(float(p), ArmEffects(link, arms, float(v), float(f), block)) for v, f, p in candidates]
+
+    @property
+    def log_weights(self) -> Floats:
+        """Log weights up to a constant."""
+        return np.array([prior + model.log_evidence for prior, model in self.models])
+
+    @property
+    def best(self) -> ArmEffects:
+        """The model of largest weight."""
+        return self.models[int(np.argmax(self.log_weights))][1]
+
+    def observe_arms(self, arms: Floats) -> None:
+        """Scale unscaled features of every model by the arms of a round."""
+        for _, model in self.models:
+            model.observe_arms(arms)
+
+    def update(self, pair: ArmTable, outcome: float, weight: float) -> None:
+        """Learn one vote."""
+        for _, model in self.models:
+            model.update(pair, outcome, weight)
+        if not self.best.feature_scale.is_early:
+            weights = self.log_weights
+            self.models = [self.models[k] for k in np.flatnonzero(weights >= weights.max() - 10.0)]
+
+    def posterior(self, arms: ArmTable) -> UtilityPosterior:
+        """Mean, covariance and widths under the mixture."""
+        weights = self.log_weights
+        shares = np.exp(weights - weights.max()) / np.exp(weights - weights.max()).sum()
+        each = [model.adapted_to(arms.features).posterior(arms) for _, model in self.models]
+        level = sum(share * known.level for share, known in zip(shares, each, strict=True))
+        mean = sum(share * known.u for share, known in zip(shares, each, strict=True))
+        off = [known.u - known.level - (mean - level) for known in each]
+        covariance = sum(
+            share * (known.covariance + np.outer(apart, apart))
+            for share, known, apart in zip(shares, each, off, strict=True)
+        )
+        squares = sum(
+            share * (known.width**2 + np.subtract.outer(apart, apart) ** 2)
+            for share, known, apart in zip(shares, each, off, strict=True)
+        )
+        return UtilityPosterior(mean, np.diagonal(covariance), covariance, np.sqrt(squares), arms.ids, level)

@@ -17,7 +17,7 @@ from duelist.core.arms import ArmTable
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
-from duelist.reference.arm_effects import ArmEffects, UtilityPosterior
+from duelist.reference.arm_effects import ArmEffectsMixture, UtilityPosterior
 from duelist.reference.best_arm_pair import transport_costs
 from duelist.reference.fit import effective_horizon
 from duelist.reference.links import Floats, link_slope, smoothed_slope
@@ -31,6 +31,10 @@ MAX_ARMS_RANKED: Final = 128
 """The same for RankingPair."""
 PAIR_EFFECT_VARIANCE: Final = 0.25
 """Variance of an effect of each pair, beyond the utilities of its arms."""
+EFFECT_VARIANCES: Final = (1.0, 1 / 4, 1 / 16, 1 / 64)
+"""Candidate prior variances of arm effects."""
+FEATURE_VARIANCES: Final = (1.0, 1 / 4, 1 / 16)
+"""Candidate prior variances of a utility by features."""
 NEIGHBORS: Final = 16
 """Among more arms, RankingPair compares an arm with this many on either side in the ranking."""
 
@@ -41,14 +45,14 @@ class ArmTableReference(Policy):
 
     horizon: int | None = None
     link: str = "logistic"
-    ridge: float = 1.0
+    ridge: float | None = None
     block: int = 256
     random_state: int | None = None
 
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
         self.rounds_ = 0
-        self.effects_: ArmEffects | None = None
+        self.effects_: ArmEffectsMixture | None = None
         self._pending: dict[int, tuple[Pair, ArmTable]] = {}
 
     @abstractmethod
@@ -56,9 +60,16 @@ class ArmTableReference(Policy):
         """Choose the pair of round rounds_ + 1."""
 
     def initialize(self, arms: Any) -> None:
-        """Give effects a prior variance of 1 / ridge, and utilities of the first arms by features the same in total."""
+        """Start with these arms: prior variances 1 / ridge of effects and of utilities by features, or candidates."""
         if self.effects_ is None:
-            self.effects_ = ArmEffects(self.link, arms.features, 1.0 / self.ridge, self.block)
+            self.effects_ = ArmEffectsMixture(self.link, arms.features, self._candidates(arms.dim), self.block)
+
+    def _candidates(self, dim: int) -> Floats:
+        """Rows (v, f, log weight), with log v and log f ~ N(0, 9) up to a constant."""
+        if self.ridge is not None:
+            return np.array([[1.0 / self.ridge, 1.0 / self.ridge, 0.0]])
+        rows = [(v, f) for v in EFFECT_VARIANCES for f in (FEATURE_VARIANCES if dim else (1.0,))]
+        return np.array([(v, f, -(math.log(v) ** 2 + math.log(f) ** 2) / 18.0) for v, f in rows])
 
     def ask(self, arms: Any, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Duel:
         """Choose two of the arms."""
@@ -67,9 +78,9 @@ class ArmTableReference(Policy):
     def decide(self, arms: ArmTable, *, distinct: bool = True, exclude: Iterable[Iterable[int]] = ()) -> Choice:
         """Choose the pair of the next round; `commit` turns the choice into a duel."""
         self.initialize(arms)
-        if not self._effects().index:
+        if not self._effects().best.index:
             self._effects().observe_arms(arms.features)
-        effects = self._effects().adapted_to(arms.features)
+        effects = self._effects().best.adapted_to(arms.features)
         for _, pair in self._pending.values():
             effects.add_pending(pair)
         choice = self.choose(effects.posterior(arms), AllowedPairs(len(arms), distinct=distinct, exclude=exclude))
@@ -89,7 +100,7 @@ class ArmTableReference(Policy):
             raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         self._effects().update(self._pending.pop(duel.id)[1], outcome, weight)
 
-    def _effects(self) -> ArmEffects:
+    def _effects(self) -> ArmEffectsMixture:
         if self.effects_ is None:
             raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "Call `ask` first.")
         return self.effects_

@@ -115,8 +115,7 @@ def test_revisions_undone_votes_and_blocked_raters_are_folded():
     study.block("ana 9", exclude_votes=True)
     plain.add_votes([each for each in study.votes() if each.rater != "ana 9"])
     mine, theirs = study.policy().snapshot(), plain.policy().snapshot()
-    assert mine["arm_effects"]["covariance"] == theirs["arm_effects"]["covariance"]
-    assert mine["arm_effects"]["mean"] == theirs["arm_effects"]["mean"]
+    assert mine["arm_effects"] == theirs["arm_effects"]
     study.reinstate("ana 9")
     assert load_study("s", storage).policy().snapshot() == study.policy().snapshot()
 

@@ -1,8 +1,9 @@
 """Learning about arms with effects: what a `NativePolicy` does once it is given an `ArmTable`.
 
 The model is utility = x . theta + u with theta_k ~ N(0, v_k) and arm effects u ~ N(0, v), learned in one pass
-(`native/model/arm_effects.hpp`). v is 1 / ridge, by default 1. The linear part has the same prior variance over the first arms, divided
-equally among the features in which these arms differ, so the prior depends neither on units nor on the number of features.
+(`native/model/arm_effects.hpp`). The linear part has the prior variance f over the first arms, divided equally among the features in which
+these arms differ, so the prior depends neither on units nor on the number of features. Votes choose v and f among a few candidates, by
+evidence (`native/model/arm_effects_mixture.hpp`, `duelist.model.ridge_selection.effect_variances`); a given ridge sets both to 1 / ridge.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from duelist.core.arrays import MAX_ROUNDS, Floats, Ints, Words, check_pairs, is
 from duelist.core.duel import Duel, check_outcome, check_weight
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import seed_words
+from duelist.model.ridge_selection import effect_variances
 from duelist.policies.base import Choice
 from duelist.policies.engine.pending import no_pairs_left, pending_id
 
@@ -79,8 +81,8 @@ class ArmEffectsLearner:
             raise InvalidInput(
                 f"arms have {arms.dim} features.", f"With arm effects, give at most {MAX_FEATURES}.", field="arms"
             )
-        effect_variance = 1.0 if policy.ridge is None else 1.0 / policy.ridge
-        return cls(policy, native.new_arm_effects(policy.link, arms.features, effect_variance, BLOCK, words))
+        candidates = effect_variances(arms.dim, policy.ridge)
+        return cls(policy, native.new_arm_effects(policy.link, arms.features, candidates, BLOCK, words))
 
     # -- ask and tell --------------------------------------------------------------------
 
@@ -143,7 +145,9 @@ class ArmEffectsLearner:
     # -- posterior and decision ----------------------------------------------------------
 
     def posterior(self, arms: Any, chosen: Any = _NONE) -> UtilityPosterior:
-        """Return the posterior of the arms' utilities, with covariances of the chosen positions."""
+        """Return the posterior of the arms' utilities under all models, with covariances of the chosen positions."""
+        from duelist.model.stopping import model_shares  # imports SciPy, which is slow
+
         table, positions = self._checked_table(arms), np.asarray(chosen, np.int64)
         if positions.size and not (positions.min() >= 0 and positions.max() < len(table)):
             raise InvalidInput(
@@ -151,25 +155,40 @@ class ArmEffectsLearner:
                 f"Give positions in the table, from 0 to {len(table) - 1}.",
                 field="chosen",
             )
-        return UtilityPosterior(*self.state.posterior(table.ids, table.features, positions))
+        shares = model_shares(self.state.log_weights)
+        each = [self.state.posterior(m, table.ids, table.features, positions) for m in range(len(shares))]
+        u, variances, covariances, level = (
+            sum(share * part for share, part in zip(shares, parts, strict=True)) for parts in zip(*each, strict=True)
+        )
+        for share, (mean, *_) in zip(shares, each, strict=True):  # models differ in their means, too
+            variances = variances + share * np.square(mean - u)
+            covariances = covariances + share * (mean - u)[positions, None] * (mean - u)
+        return UtilityPosterior(u + level, variances, covariances)
 
     def recommend(self, arms: Any, delta: float, tolerance: float) -> Recommendation:
         """See `NativePolicy.recommend`."""
-        from duelist.model.stopping import GapPosterior, recommend_from_gaps  # imports SciPy, which is slow
+        from duelist.model.gap_stopping import GapPosterior, recommend_from_gaps  # imports SciPy, which is slow
 
-        table = self._checked_table(arms)
-        utilities = self.posterior(table).utilities
-        best = int(np.argmax(utilities))
-        squares = self.state.squared_widths(table.ids, table.features, best)
-        gaps = table.features - table.features[best]
-        prior = 2.0 * self.state.arrays()["effect_variance"][0] + np.square(gaps) @ self.state.prior_variances(
-            table.features
-        )
+        table, state = self._checked_table(arms), self.state
+        best = int(np.argmax(self.posterior(table).utilities))
+        models = range(len(state.log_weights))
+        utilities = np.array([state.posterior(m, table.ids, table.features, _NONE)[0] for m in models])
+        squares = np.array([state.squared_widths(m, table.ids, table.features, best) for m in models])
+        away = np.square(table.features - table.features[best])
+        prior = [2.0 * state.variances[m, 0] + away @ state.prior_variances(m, table.features) for m in models]
 
         def covariance(positions: Ints) -> Floats:
             return self.posterior(table[positions], np.arange(len(positions))).covariances
 
-        posterior = GapPosterior(utilities, squares, prior, float(self.state.votes), covariance)
+        posterior = GapPosterior(
+            best,
+            state.log_weights,
+            utilities[:, best, None] - utilities,
+            squares,
+            np.array(prior),
+            float(state.votes),
+            covariance,
+        )
         return recommend_from_gaps(posterior, delta, tolerance)
 
     # -- internals -----------------------------------------------------------------------

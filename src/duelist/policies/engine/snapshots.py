@@ -8,8 +8,8 @@ Format (version 1), plain JSON:
      "checksum": crc32 of the rest}
 
 `fingerprints` are those of the two arms; `pair_counts` has the votes by pair of arms, or None if some are unknown or pairs
-are too many. With arm effects, "arm_effects": {name: array} and "rounds": 3 replace "state", and "pending" has [id,
-first, second, id of the first arm, id of the second, array]; before the first arms, "arms": "table" says that the
+are too many. With arm effects, "arm_effects": [{name: array}], one per model, "words_now": array and "rounds": 3 replace "state", and
+"pending" has [id, first, second, id of the first arm, id of the second, array]; before the first arms, "arms": "table" says that the
 policy accepts an `ArmTable` only.
 
 An array is {"dtype": "<f8", "shape": [..], "data": its bytes in base64}, so floats and the random generator are
@@ -73,7 +73,8 @@ def _pack_learner(learner: ArmEffectsLearner) -> dict[str, Any]:
     return {
         "next_id": learner.next_id,
         "rounds": learner.rounds,
-        "arm_effects": _encode_all(learner.state.arrays()),
+        "arm_effects": [_encode_all(model) for model in learner.state.arrays()],
+        "words_now": encode(learner.state.words),
         "pending": [
             [number, duel.first, duel.second, *duel.arms, encode(duel.difference)]
             for number, duel in learner.pending.items()
@@ -124,8 +125,9 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
 def _unpack_learner(policy: NativePolicy, snapshot: dict[str, Any]) -> ArmEffectsLearner:
     """Return the learner of arm effects with its pending duels."""
     check_support(policy)
-    arrays = {name: decode(entry) for name, entry in snapshot["arm_effects"].items()}
-    learner = ArmEffectsLearner(policy, native.restore_arm_effects(policy.link, arrays))
+    models = [{name: decode(entry) for name, entry in model.items()} for model in snapshot["arm_effects"]]
+    words = _checked_words(decode(snapshot["words_now"]))
+    learner = ArmEffectsLearner(policy, native.restore_arm_effects(policy.link, models, words))
     learner.next_id, learner.rounds = (check_integer(name, snapshot[name], 0) for name in ("next_id", "rounds"))
     for number, first, second, one, other, difference in snapshot["pending"]:
         z = _checked_floats(decode(difference))

@@ -146,20 +146,25 @@ def _pair_counts(given):
     return player.set_pair_counts, [arrays]
 
 
+VARIANCES = np.array([[1.0, 1.0, 0.0], [0.25, 0.5, -0.1]])
+"""Two candidate prior variances of arm effects and of features, with log weights."""
+
+
 def _arm_effects(given):
     """What is known of arms with arm effects after a few votes."""
-    known = native.new_arm_effects(given.link, given.normal(given.n, given.dim), 1.0, 4, given.words)
+    known = native.new_arm_effects(given.link, given.normal(given.n, given.dim), VARIANCES, 4, given.words)
     for _ in range(6):
         known.learn(*given.rng.integers(9, size=2).tolist(), given.normal(given.dim), 1.0, 1.0)
     return known
 
 
 def _own_arrays(given):
-    arrays = _arm_effects(given).arrays()
-    for name in arrays:
-        if given.rng.random() < 0.1:
-            arrays[name] = values.damaged(given.rng, arrays[name])
-    return [given.link, arrays]
+    models = _arm_effects(given).arrays()
+    for arrays in models:
+        for name in arrays:
+            if given.rng.random() < 0.1:
+                arrays[name] = values.damaged(given.rng, arrays[name])
+    return [given.link, models, given.words]
 
 
 def _free_rule(given):
@@ -168,7 +173,7 @@ def _free_rule(given):
 
 
 FUNCTIONS = {
-    "new_arm_effects": lambda g: [g.link, g.normal(g.n, g.dim), 1.0, 4, g.words],
+    "new_arm_effects": lambda g: [g.link, g.normal(g.n, g.dim), VARIANCES, 4, g.words],
     "restore_arm_effects": _own_arrays,
     "make_selection_rule": _settings_damaged,
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
@@ -277,22 +282,22 @@ METHODS = {
     ("LivePolicy", "pair_counts"): lambda g: (g.player().pair_counts, []),
     ("LivePolicy", "set_pair_counts"): _pair_counts,
     ("LivePolicy", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
-    ("ArmEffectsState", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
-    ("ArmEffectsState", "observe_arms"): lambda g: (_arm_effects(g).observe_arms, [g.normal(g.n, g.dim)]),
-    ("ArmEffectsState", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [g.normal(g.n, g.dim)]),
-    ("ArmEffectsState", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
-    ("ArmEffectsState", "decide"): lambda g: (
+    ("ArmEffectsMixture", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
+    ("ArmEffectsMixture", "observe_arms"): lambda g: (_arm_effects(g).observe_arms, [g.normal(g.n, g.dim)]),
+    ("ArmEffectsMixture", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [0, g.normal(g.n, g.dim)]),
+    ("ArmEffectsMixture", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
+    ("ArmEffectsMixture", "decide"): lambda g: (
         _arm_effects(g).decide,
         [
             _free_rule(g), np.arange(g.n), g.normal(g.n, g.dim), True, g.pairs, np.array([[0, 1], [3, 12]]),
             g.normal(2, g.dim), np.ones(2), g.words, 5,
         ],
     ),
-    ("ArmEffectsState", "posterior"): lambda g: (
-        _arm_effects(g).posterior, [np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
+    ("ArmEffectsMixture", "posterior"): lambda g: (
+        _arm_effects(g).posterior, [1, np.arange(g.n), g.normal(g.n, g.dim), g.rng.integers(g.n, size=2)],
     ),
-    ("ArmEffectsState", "squared_widths"): lambda g: (_arm_effects(g).squared_widths, [np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
-    ("ArmEffectsState", "arrays"): lambda g: (_arm_effects(g).arrays, []),
+    ("ArmEffectsMixture", "squared_widths"): lambda g: (_arm_effects(g).squared_widths, [1, np.arange(g.n), g.normal(g.n, g.dim), g.n - 1]),
+    ("ArmEffectsMixture", "arrays"): lambda g: (_arm_effects(g).arrays, []),
     ("PolicyState", "arrays"): lambda g: (g.state().arrays, []),
     ("VoteModel", "__init__"): lambda g: (native.VoteModel, [g.link, False, g.rng.random((g.n, g.n)), 3, 0.1]),
     ("VoteModel", "vote_probability"): lambda g: (
@@ -325,7 +330,7 @@ METHODS = {
 }  # fmt: skip
 PROPERTIES = {
     "SelectionRule": ("uses_local_curvature", "designs_batches", "is_randomized", "supports_arm_effects"),
-    "ArmEffectsState": ("dim", "votes", "theta"),
+    "ArmEffectsMixture": ("dim", "votes", "theta", "best", "log_weights", "variances", "words"),
     "PolicyState": ("dim", "n_layers", "rounds"),
     "LiveCountingPolicy": ("ids", "votes"),
     "LivePolicy": ("state", "dim", "rounds", "learned", "max_layers"),
@@ -374,7 +379,7 @@ def _after_counting(player, given):
 def unborn(rng):
     """An object whose constructor never ran."""
     kinds = (
-        native.LivePolicy, native.PolicyState, native.SelectionRule, native.SimulatedRuns, native.VoteModel, native.ArmEffectsState,
+        native.LivePolicy, native.PolicyState, native.SelectionRule, native.SimulatedRuns, native.VoteModel, native.ArmEffectsMixture,
         native.CountingRule, native.LiveCountingPolicy, native.SimulatedCountingRuns,
     )  # fmt: skip
     kind = kinds[rng.integers(len(kinds))]

@@ -84,7 +84,7 @@ def test_votes_that_weigh_little_are_not_kept_for_ever(free):
         if k in (299, 599) and not free:
             lengths.append(len(known(policy).mass))
         elif k in (299, 599):
-            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["arm_effects"]["early_outcomes"]["data"]))
+            lengths.append(len(json.loads(json.dumps(policy.snapshot()))["arm_effects"][0]["early_outcomes"]["data"]))
     assert lengths[0] == lengths[1]
     again = dl.LocalPairUCB.restore(json.loads(json.dumps(policy.snapshot())))
     assert again.snapshot() == policy.snapshot()

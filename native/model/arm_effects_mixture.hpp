@@ -1,0 +1,55 @@
+// Arm effects with unknown prior variances: one posterior for each pair of candidate variances, weighted by evidence.
+//
+// Model m has the prior variances v_m of arm effects and f_m of features (`arm_effects.hpp`) and the log weight
+//
+//     log p_m + sum over votes of log p(vote | earlier votes, model m),
+//
+// up to a constant. All models learn every vote; the one with the largest weight decides. A model whose weight falls
+// below e^-NEGLIGIBLE times the largest is dropped (Occam's window: Madigan and Raftery 1994). After a few hundred
+// votes only a few are left.
+#pragma once
+
+#include <vector>
+
+#include "model/arm_effects.hpp"
+#include "numerics/random.hpp"
+
+namespace duelist {
+
+struct WeightedArmEffects {
+    double log_prior;
+    ArmEffectsState state;
+
+    double log_weight() const { return log_prior + state.log_evidence; }
+};
+
+class ArmEffectsMixture {
+public:
+    static constexpr double NEGLIGIBLE = 10.0;
+
+    std::vector<WeightedArmEffects> models;  // never empty
+    Sfc64 random;
+
+    const ArmEffectsState& best() const { return models[index_of_best()].state; }
+
+    std::size_t index_of_best() const {  // the first of equals
+        std::size_t best = 0;
+        for (std::size_t k = 1; k < models.size(); k++)
+            if (models[k].log_weight() > models[best].log_weight()) best = k;
+        return best;
+    }
+
+    void observe_arms(const double* arms, i64 n) {
+        for (WeightedArmEffects& model : models) model.state.observe_arms(arms, n);
+    }
+
+    void learn(const ArmComparison& seen, double outcome, double mass) {
+        for (WeightedArmEffects& model : models) model.state.learn(seen, outcome, mass);
+        double least = models[index_of_best()].log_weight() - NEGLIGIBLE;
+        // While early votes may be learned again, their evidence may change.
+        if (!best().scale.early())
+            std::erase_if(models, [&](const WeightedArmEffects& model) { return model.log_weight() < least; });
+    }
+};
+
+}  // namespace duelist
