@@ -184,6 +184,70 @@ def worth(n: int = 30, share: float = 0.85, most: int = 3000, runs: int = RUNS) 
     return lines
 
 
+def small(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features explain all of a utility, and all utilities are close."""
+    utility, features = good(rng, n)
+    return 0.35 * utility, features
+
+
+def small_noise(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Features say nothing, and all utilities are close."""
+    utility, features = noise(rng, n)
+    return 0.35 * utility, features
+
+
+MARKS = (100, 300, 1000)
+POOLED = (
+    ("BestArmPair", "simple regret, in hundredths"),
+    ("LocalPairUCB", "average regret, summed"),
+    ("RankingPair", "% of pairs in order"),
+)
+
+
+def after_votes(name: str, table: Any, utility: np.ndarray, seed: int, ridge: float | None) -> list[float]:
+    """What a policy has reached after each number of votes in `MARKS`."""
+    policy = POLICIES[name](estimator="online", random_state=seed, ridge=ridge)
+    rng, regret, reached = np.random.default_rng([seed, 23]), 0.0, []
+    for t in range(1, MARKS[-1] + 1):
+        duel = policy.ask(table, distinct=name != "LocalPairUCB")
+        policy.tell(duel, float(rng.random() < chance(utility[duel.first] - utility[duel.second])))
+        regret += utility.max() - 0.5 * (utility[duel.first] + utility[duel.second])
+        if t in MARKS and name == "LocalPairUCB":
+            reached.append(regret)
+        elif t in MARKS:
+            found = policy.posterior(table).utilities
+            lost = 100.0 * float(utility.max() - utility[np.argmax(found)])
+            reached.append(lost if name == "BestArmPair" else 100.0 * right_pairs(found, utility))
+    return reached
+
+
+def pooling(n: int = 30, runs: int = 40) -> list[str]:
+    """Prior variances chosen by evidence, against variances of 1, run by run."""
+    lines = [
+        "| policy | features explain | arms have | variances of 1: after 100, 300 and 1,000 votes | by evidence | difference after 1,000 |",
+        "|---|---|---|---:|---:|---:|",
+    ]
+    worlds = ((good, "all"), (half, "half"), (noise, "nothing"), (small, "all, small"), (small_noise, "nothing, small"))
+    for name, measure in POOLED:
+        for made, words in worlds:
+            for with_features in (True, False):
+                found: list[list[list[float]]] = [[], []]
+                for seed in range(runs):
+                    utility, features = made(np.random.default_rng([seed, 29]), n)
+                    table = dl.ArmTable(n, features if with_features else None)
+                    for k, ridge in enumerate((1.0, None)):
+                        found[k].append(after_votes(name, table, utility, seed, ridge))
+                fixed, chosen = np.array(found)
+                cells = [" · ".join(f"{mean:.1f}" for mean in each.mean(axis=0)) for each in (fixed, chosen)]
+                change = chosen[:, -1] - fixed[:, -1]
+                error = 1.96 * change.std(ddof=1) / np.sqrt(runs)
+                shown = "features" if with_features else "no features"
+                lines.append(
+                    f"| {name}, {measure} | {words} | {shown} | {cells[0]} | {cells[1]} | {change.mean():+.1f} ± {error:.1f} |"
+                )
+    return lines
+
+
 def late_arms(n: int = 24, late: int = 8, early: int = 400, more: int = 200, runs: int = RUNS) -> list[str]:
     """Some arms join after 400 votes: pairs with a late arm that are in order, 200 votes later."""
     lines = [
@@ -277,6 +341,13 @@ compares run by run: features and arm effects with no features.
 
 {worth}
 
+## What it is worth to choose the prior variances by evidence
+
+40 runs, 30 arms, utilities of variance 2 ("small": 0.25). `ridge=1` fixes both prior variances at 1; without it votes choose them
+([decision 49](../contributing/decisions/0049-prior-variances-by-evidence.md)). LocalPairUCB may show an arm alone. The last column compares run by run.
+
+{pooling}
+
 ## Arms that join late
 
 8 of 24 arms join after 400 votes. The share of pairs of a late and an early arm that are in the right order:
@@ -294,9 +365,16 @@ compares run by run: features and arm effects with no features.
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--page", type=Path)
-    parser.add_argument("--only", choices=("costs", "study", "worth", "late", "blocks"))
+    parser.add_argument("--only", choices=("costs", "study", "worth", "pooling", "late", "blocks"))
     given = parser.parse_args()
-    parts = {"costs": costs, "study": study_costs, "worth": worth, "late": late_arms, "blocks": blocks}
+    parts = {
+        "costs": costs,
+        "study": study_costs,
+        "worth": worth,
+        "pooling": pooling,
+        "late": late_arms,
+        "blocks": blocks,
+    }
     made = {name: "\n".join(part()) for name, part in parts.items() if given.only in (None, name)}
     for text in made.values():
         print(text, flush=True)

@@ -1,8 +1,9 @@
-"""Selection of the ridge (prior precision): by default, by evidence, and by EM.
+"""Selection of the ridge (prior precision): by default, by evidence, by candidates, and by EM.
 
 - `default_ridge` is what policies decide with. It depends on the number of features only.
 - `select_ridge` maximises the evidence of the votes. `fit_mle(ridge="auto")`, scorers and `reward_theta_` predict with it.
-- `em_precision` is one EM step for the precision of random effects, of arms (`model/misfit.py`) or of a leaderboard.
+- `effect_variances` are the candidates among which votes choose in policies with arm effects.
+- `em_precision` is one EM step for the precision of random effects in `model/vote_fit.py`.
 
 Evidence. Let s_k be the scale of feature k: the square root of the mean of z_k^2 / 2 over the votes, which estimates its standard
 deviation over the arms. With features divided by their scale and the prior theta ~ N(0, I / lambda), the Laplace approximation of the log
@@ -67,7 +68,8 @@ def effect_variances(dim: int, ridge: float | None = None) -> Floats:
     """Return candidate prior variances of arm effects and of features in policies, with log weights: rows (v, f, log p).
 
     With a ridge, 1 / ridge is the only candidate for both. The log weights are those of independent N(0, `_LOG_SPREAD`^2) priors of log v
-    and log f, up to a constant.
+    and log f, up to a constant. No candidate exceeds 1: votes overcome a prior that is too narrow by a factor of a few, and a wider one
+    makes policies explore longer (docs/contributing/decisions/0049).
 
     >>> effect_variances(0)[0].tolist()
     [1.0, 1.0, 0.0]

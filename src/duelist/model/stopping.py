@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.special import log_ndtr, logsumexp
 
-from duelist.core.arrays import Floats, Ints, check_choice, is_number
+from duelist.core.arrays import Floats, check_choice, is_number
 from duelist.core.errors import InvalidInput
 from duelist.model.links import Link, get_link
 

@@ -47,9 +47,7 @@ class UtilityPosterior(NamedTuple):
 class ArmEffects:
     """Mean and covariance of theta (the first entries) and of the effects of all arms with votes."""
 
-    def __init__(
-        self, link: str, arms: Floats, effect_variance: float, feature_variance: float, block: int
-    ) -> None:
+    def __init__(self, link: str, arms: Floats, effect_variance: float, feature_variance: float, block: int) -> None:
         self.link, self.block = link, block
         self.effect_variance, self.feature_variance = effect_variance, feature_variance
         self.dim = arms.shape[1]

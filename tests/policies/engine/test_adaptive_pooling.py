@@ -35,7 +35,9 @@ def test_evidence_of_a_vote_is_the_integral_over_the_gap(link, weight):
     mean = expit if link == "logistic" else ndtr
     for found, (variance, _, _) in zip(log_evidence(policy), effect_variances(0), strict=True):
         sd = math.sqrt(2.0 * variance)
-        exact, _ = quad(lambda e, sd=sd: mean(sd * e) ** weight * np.exp(-0.5 * e * e) / math.sqrt(2 * math.pi), -12, 12)
+        exact, _ = quad(
+            lambda e, sd=sd: mean(sd * e) ** weight * np.exp(-0.5 * e * e) / math.sqrt(2 * math.pi), -12, 12
+        )
         # The probit potential M is not the log of a probability: only its direction is checked there.
         if link == "logistic":
             assert found == pytest.approx(math.log(exact), abs=2e-3)

@@ -58,8 +58,9 @@ class NativePolicy(FittedPolicy):
         Ridge of the estimate, one number in the units of the features. None: for each feature `practical_ridge` times
         its variance over the first arms, so that units do not matter. If later arms have another scale, the ridge
         follows, and pairs far out of proportion count in the precision as typical ones
-        (`native/model/feature_scale.hpp`). With an `ArmTable`, the inverse of the variance of an arm effect, by default
-        1.
+        (`native/model/feature_scale.hpp`). With an `ArmTable`, the inverse of the prior variance of an arm effect, and
+        of the part of a utility that features explain. None: votes choose both by evidence
+        (`duelist.model.ridge_selection.effect_variances`).
     estimator
         "exact" (default): the root of the estimating equation over all duels. With fixed arms the cost per round does
         not depend on the number of rounds; with changing arms cost and memory grow with the number of distinct
