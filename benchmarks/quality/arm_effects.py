@@ -344,7 +344,8 @@ compares run by run: features and arm effects with no features.
 ## What it is worth to choose the prior variances by evidence
 
 40 runs, 30 arms, utilities of variance 2 ("small": 0.25). `ridge=1` fixes both prior variances at 1; without it votes choose them
-([decision 49](../contributing/decisions/0049-prior-variances-by-evidence.md)). LocalPairUCB may show an arm alone. The last column compares run by run.
+([decision 49](../contributing/decisions/0049-prior-variances-by-evidence.md)). LocalPairUCB may show an arm alone. The last column
+compares run by run.
 
 {pooling}
 
