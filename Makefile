@@ -253,7 +253,7 @@ bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -265,6 +265,9 @@ bench-systems: for-tests ## Compare ways to choose pairs and prompts in a study 
 
 bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)
+
+bench-ties: for-tests ## Compare half a win, left out, and Davidson's model for ties (10 minutes). Options: TIES="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.ties $(TIES)
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
 	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/evidence/arm-effects.md

@@ -26,8 +26,8 @@ double log_vote_probability(Link link, double margin, double square, double step
     std::array<double, 5> exponent;
     for (std::size_t k = 0; k < NODE.size(); k++) {
         double gap = mode + spread * NODE[k], from = gap - margin;
-        exponent[k] = mass * (outcome * gap - potential(link, gap)) - 0.5 * from * from / square +
-                      0.5 * NODE[k] * NODE[k];
+        exponent[k] =
+            mass * (outcome * gap - potential(link, gap)) - 0.5 * from * from / square + 0.5 * NODE[k] * NODE[k];
     }
     double largest = *std::max_element(exponent.begin(), exponent.end()), total = 0.0;
     for (std::size_t k = 0; k < NODE.size(); k++) total += WEIGHT[k] * std::exp(exponent[k] - largest);
