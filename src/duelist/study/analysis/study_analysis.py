@@ -248,10 +248,11 @@ class StudyAnalysis(ABC):
         found = self._fit(scope, {**own, "clusters": False})
         plain = seen.features is not None and not isinstance(seen.features, analysis.WithArmEffects)
         with self._cache.lock:
-            arms = self._cache.log.arms_of(found.log.duel)[:, 0].tolist()
-            names = [self._cache.log.arms.arm(number).category for number in arms]
+            known = self._cache.log
+            first = known.arms_of(found.log.duel)[:, 0]
+            names = [row.category for row in known.arms.rows()]
         number = {name: k for k, name in enumerate(dict.fromkeys(names)) if name is not None}
-        categories = np.array([-1 if name is None else number[name] for name in names], np.int64)
+        categories = np.array([-1 if name is None else number[name] for name in names], np.int64)[first]
         return analysis.goodness_of_fit(
             found,
             categories=categories if len(number) > 1 else None,
