@@ -203,7 +203,7 @@ def places(folder: str | None, runs: int) -> tuple[Place, ...]:
     return (
         Place("12 x 40", 12, 40, 1600, runs),
         Place("20 x 500", 20, 500, 4000, runs // 2),
-        llmfao_place(folder)._replace(runs=runs // 5),
+        llmfao_place(folder)._replace(runs=runs // 2),
     )
 
 
@@ -250,7 +250,7 @@ to that log: {llmfao}.
 def main() -> None:
     """Measure what the file of rows has not, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--data", help="the folder of the real logs")
     parser.add_argument("--jobs", type=int, help="processes; one per core by default")
     parser.add_argument("--rows", type=Path, default=Path("out/evidence/systems.jsonl"))
