@@ -130,7 +130,7 @@ class PerArm:
         self._policy.tell(self._duel, (1.0, 0.0, 0.5)[outcome])
 
 
-WAYS = {"systems": PerSystem, "uniform": Uniform, "per answer": PerArm}
+WAYS: dict[str, type[PerSystem | Uniform | PerArm]] = {"systems": PerSystem, "uniform": Uniform, "per answer": PerArm}
 
 
 def _policy(goal: str, rng: np.random.Generator) -> Policy:
@@ -239,7 +239,7 @@ Kendall's tau with the true order stays at {tau} or above ({low_tau} like llmfao
 ({rank}). The entries are the median over runs, its 95 % interval (bootstrap), and the share of runs that came so far within the
 budget. The truth is the mean utility over the prompts and raters of the run. Utilities of systems have the standard deviation
 1, those of an answer about its system's 0.5, and those of a rater 0.5, with about 20 % ties among equals. "Like llmfao" has what is fitted
-to that log: {llmfao}.
+to that log: {llmfao}. Where intervals overlap, these runs do not tell the ways apart.
 
 | systems x prompts | goal | runs | votes at most | systems | uniform | per answer |
 |---|---|---:|---:|---:|---:|---:|
