@@ -13,7 +13,7 @@ WITHOUT_PUBLIC = ("matrices", "raters", "made")
 
 @pytest.fixture(autouse=True)
 def _no_public_data(monkeypatch):
-    monkeypatch.delenv(logs.VARIABLE, raising=False)
+    monkeypatch.delenv("DUELIST_PUBLIC", raising=False)
 
 
 @pytest.mark.parametrize("name", evaluation_problems(WITHOUT_PUBLIC))
@@ -101,32 +101,34 @@ def test_careful_raters_have_steep_slopes():
 
 # -- public files ------------------------------------------------------------------------
 
-PAIR = """<annotatedArgumentPair>
-<arg1><text>{0}</text><id>{1}</id></arg1><arg2><text>{2}</text><id>{3}</id></arg2>
-<mTurkAssignments>{4}</mTurkAssignments></annotatedArgumentPair>"""
-
 
 def test_missing_public_logs_are_named_with_their_sources():
     assert [line.split(":")[0] for line in logs.missing()] == ["arguments", "tennis", "humour"]
-    assert all(logs.VARIABLE in line and "github.com/" in line for line in logs.missing())
+    held_out = logs.missing(logs.HELD_OUT_SOURCES)
+    assert [line.split(":")[0] for line in held_out] == list(problems.HELD_OUT_ARMS)
+    assert all("docs/guides/data.md" in line for line in [*logs.missing(), *held_out])
     assert not [problem for problem in evaluation_problems().values() if problem.family == "public"]
+    assert evaluation_problems(("held out",)) == {}
 
 
-def test_a_topic_is_read(tmp_path, monkeypatch):
-    folder = tmp_path / "acl2016-convincing-arguments" / "data" / "UKPConvArg1-full-XML"
-    folder.mkdir(parents=True)
-    values = "".join(
-        f"<mTurkAssignment><value>{v}</value></mTurkAssignment>" for v in ("a1", "a1", "equal", "a2", "a1")
+def test_tuning_never_plays_a_held_out_problem():
+    assert "held out" not in problems.FAMILIES
+
+
+def test_a_held_out_problem_is_played_with_and_without_features(tmp_path, monkeypatch):
+    rng, n = np.random.default_rng(3), 60
+    rows = "".join(f"candy {k},{k % 2},{rng.random():.3f},{20 + k}\n" for k in range(n))
+    (tmp_path / "candy-power-ranking").mkdir()
+    (tmp_path / "candy-power-ranking" / "candy-data.csv").write_text(
+        f"competitorname,chocolate,price,winpercent\n{rows}"
     )
-    text = PAIR.format("Yes, it is. Why not?", "b", "NO", "a", values)
-    (folder / "topic.xml").write_text(f"<list>{text}</list>")
-    monkeypatch.setenv(logs.VARIABLE, str(tmp_path))
-    assert [line.split(":")[0] for line in logs.missing()] == ["tennis", "humour"]
-    log = logs._topic(folder / "topic.xml")
-    assert (log.wins + log.held_out).tolist() == [[0.0, 1.5], [3.5, 0.0]]
-    assert log.features.tolist() == [[1.0, 2.0, 0.0, 0.0, 0.0, 1.0], [5.0, 13 / 5, 2.0, 1.0, 1.0, 2 / 13]]
-
-
-def test_players_with_the_most_matches_are_kept():
-    won = [("a", "b"), ("a", "b"), ("b", "a"), ("c", "a"), ("d", "e")]
-    assert logs._most_seen(won, 3).tolist() == [[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+    monkeypatch.setenv("DUELIST_PUBLIC", str(tmp_path))
+    logs.public.cache_clear()
+    found = evaluation_problems(("held out",))
+    assert list(found) == ["candy", "candy, with features"]
+    world = found["candy, with features"].world(0, 0)
+    assert world.n == problems.HELD_OUT_ARMS["candy"]
+    assert world.features is not None
+    assert world.features.shape == (world.n, 2)
+    assert found["candy"].world(0, 0).features is None
+    logs.public.cache_clear()

@@ -1,39 +1,52 @@
 """Logs of real votes as tables of counts: those in the data folder, and optional public ones.
 
-Public logs are in the folder named by $DUELIST_PUBLIC, each in a checkout (or a part of one) of its repository. Missing logs
-are skipped, and `missing` says where to get them.
+Public logs are in the folder named by $DUELIST_PUBLIC. Missing logs are skipped, and `missing` says where to get them.
 """
 
 from __future__ import annotations
 
-import csv
-import os
-import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 
 from duelist.core.arrays import Floats, Ints
+from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_mle
-from duelist.research.datasets import CRITERIA, load_eventtime, load_llmfao, load_photos
+from duelist.research.datasets import (
+    CRITERIA,
+    PairWins,
+    load_arguments,
+    load_candy,
+    load_cuisines,
+    load_eventtime,
+    load_football,
+    load_humour,
+    load_llmfao,
+    load_movies,
+    load_photos,
+    load_sushi,
+    load_tennis,
+)
 from duelist.study import Outcome
 
-VARIABLE = "DUELIST_PUBLIC"
 SOURCES = {
     "arguments": "github.com/UKPLab/acl2016-convincing-arguments, data/UKPConvArg1-full-XML (Habernal, Gurevych 2016; CC BY 4.0)",
     "tennis": "github.com/JeffSackmann/tennis_atp, atp_matches_2010.csv to atp_matches_2019.csv (CC BY-NC-SA 4.0)",
     "humour": "github.com/UKPLab/acl2019-GPPL-humour-metaphor, data/pl-humor-full (Simpson et al. 2019)",
 }
-"""Where public logs come from; a checkout has the repository's name."""
+HELD_OUT_SOURCES = {
+    "sushi": "www.kamishima.net/sushi, sushi3-2016 (Kamishima 2003; research use, not to be redistributed)",
+    "movies": "grouplens.org/datasets/movielens, ml-100k (Harper, Konstan 2015; research use, not to be redistributed)",
+    "candy": "github.com/fivethirtyeight/data, candy-power-ranking (CC BY 4.0)",
+    "football": "github.com/martj42/international_results, results.csv (CC0)",
+    "cuisines": "github.com/fivethirtyeight/data, food-world-cup (CC BY 4.0)",
+}
+"""Where public logs come from: for tuning, and held out (docs/evidence/held-out-protocol.md)."""
 HELD_OUT = 0.2
 """The share of a log's votes held out from simulated worlds."""
 SPLIT_SEED = 16
-TEXT_FEATURES = ("words", "letters a word", "sentences", "commas", "questions", "share of capitals")
-PLAYERS = 64
-SEASONS = range(2010, 2020)
 JOKES = 100
 
 
@@ -148,93 +161,52 @@ def _table(pairs: Ints, shares: Floats, n: int) -> Floats:
 # -- public logs -------------------------------------------------------------------------
 
 
-def missing() -> list[str]:
+def missing(sources: dict[str, str] = SOURCES) -> list[str]:
     """Return where to get each missing public log."""
-    return [
-        f"{name}: get {SOURCES[name]}, and name the folder that holds the checkout in {VARIABLE}"
-        for name in SOURCES
-        if not _files(name)
-    ]
+    return [f"{name}: get {source}; see docs/guides/data.md" for name, source in sources.items() if not is_here(name)]
 
 
-def _files(name: str) -> list[Path]:
-    folder = os.environ.get(VARIABLE)
-    if folder is None:
-        return []
-    base = Path(folder) / SOURCES[name].split(",")[0].split("/")[-1]
-    if name == "tennis":
-        return [path for year in SEASONS if (path := base / f"atp_matches_{year}.csv").is_file()]
-    where, pattern = ("UKPConvArg1-full-XML", "*.xml") if name == "arguments" else ("pl-humor-full", "pairs.csv")
-    return sorted((base / "data" / where).glob(pattern))
+def is_here(name: str) -> bool:
+    """Return whether a public log can be read."""
+    try:
+        _LOADERS[name]()
+    except InvalidInput:
+        return False
+    return True
 
 
 @cache
 def arguments() -> tuple[RealVotes, ...]:
-    """A log a topic: 20 to 35 arguments for one side of a debate, five votes on most pairs, raw features of their texts."""
-    return tuple(_topic(path) for path in _files("arguments"))
-
-
-def _topic(path: Path) -> RealVotes:
-    texts: dict[str, str] = {}
-    votes: list[tuple[str, str, float]] = []
-    for _, pair in ET.iterparse(path):
-        if pair.tag != "annotatedArgumentPair":
-            continue
-        first, second = (_text(pair, f"{side}/id") for side in ("arg1", "arg2"))
-        texts[first], texts[second] = (_text(pair, f"{side}/text") for side in ("arg1", "arg2"))
-        values = [value.text for value in pair.iterfind("mTurkAssignments/mTurkAssignment/value")]
-        votes += [(first, second, {"a1": 1.0, "a2": 0.0}.get(str(value), 0.5)) for value in values]
-        pair.clear()
-    place = {name: k for k, name in enumerate(sorted(texts))}
-    pairs = np.array([(place[first], place[second]) for first, second, _ in votes])
-    wins = _table(pairs, np.array([share for *_, share in votes]), len(place))
-    return split_log(wins, np.array([text_features(texts[name]) for name in place]))
-
-
-def _text(pair: ET.Element, where: str) -> str:
-    found = pair.findtext(where)
-    if found is None:
-        raise ValueError(f"a pair of arguments has no {where}; get the files anew from {SOURCES['arguments']}")
-    return found
-
-
-def text_features(text: str) -> list[float]:
-    """Return counts of a text, in the order of `TEXT_FEATURES`."""
-    words = text.split()
-    letters = [c for c in text if c.isalpha()]
-    return [
-        float(len(words)),
-        len(letters) / max(len(words), 1),
-        float(sum(text.count(mark) for mark in ".!?")),
-        float(text.count(",")),
-        float(text.count("?")),
-        sum(c.isupper() for c in letters) / max(len(letters), 1),
-    ]
-
-
-@cache
-def tennis() -> RealVotes:
-    """The 64 players with the most matches of ten seasons."""
-    matches: list[tuple[str, str]] = []
-    for path in _files("tennis"):
-        with path.open(newline="", encoding="utf-8") as file:
-            matches += [(row["winner_name"], row["loser_name"]) for row in csv.DictReader(file)]
-    return split_log(_most_seen(matches, PLAYERS))
-
-
-def _most_seen(won: Iterable[tuple[str, str]], count: int) -> Floats:
-    pairs = list(won)
-    names, seen = np.unique(np.array(pairs), return_counts=True)
-    kept = {name: k for k, name in enumerate(names[np.argsort(-seen, kind="stable")][:count].tolist())}
-    among = np.array([(kept[a], kept[b]) for a, b in pairs if a in kept and b in kept])
-    return _table(among, np.ones(len(among)), len(kept))
+    """A log for each topic: 20 to 35 arguments for one side of a debate, five votes on most pairs, raw features of their texts."""
+    return tuple(split_log(topic.wins, topic.features) for topic in load_arguments())
 
 
 @cache
 def humour() -> RealVotes:
     """100 of 4,030 short texts, by chance: each has some 14 pairs, so what they are worth is fitted among all of them."""
-    (path,) = _files("humour")
-    pairs = np.loadtxt(path, np.int64, delimiter=",")
-    ids, places = np.unique(pairs, return_inverse=True)
-    log = split_log(_table(places.reshape(-1, 2), np.ones(len(pairs)), len(ids)))
-    return log.of(np.sort(np.random.default_rng(SPLIT_SEED).choice(len(ids), JOKES, replace=False)))
+    pairs = load_humour()
+    n = int(pairs.max()) + 1
+    log = split_log(_table(pairs, np.ones(len(pairs)), n))
+    return log.of(np.sort(np.random.default_rng(SPLIT_SEED).choice(n, JOKES, replace=False)))
+
+
+@cache
+def public(name: str) -> RealVotes:
+    """A log with one table of counts."""
+    loaded = _TABLES[name]()
+    return split_log(loaded.wins, loaded.features)
+
+
+_TABLES: dict[str, Callable[[], PairWins]] = {
+    "tennis": load_tennis,
+    "sushi": load_sushi,
+    "movies": load_movies,
+    "candy": load_candy,
+    "football": load_football,
+    "cuisines": load_cuisines,
+}
+_LOADERS: dict[str, Callable[[], object]] = {
+    "arguments": arguments,
+    "humour": humour,
+    **{name: partial(public, name) for name in _TABLES},
+}

@@ -5,6 +5,7 @@ against each other one. Families:
 
 - "matrices": published tables of chances, and logs of real votes in the data folder.
 - "public": optional logs of real votes (`logs.missing` says where to get them).
+- "held out": optional logs that no policy is tuned on (docs/evidence/held-out-protocol.md); not part of the default.
 - "raters": votes simulated from a Bradley-Terry model fitted to a real log, and from what such a model misses: raters of
   unlike care, pairs that follow no order, arms of which features tell half.
 - "made": random arms, and raw features, where the truth is linear.
@@ -165,15 +166,32 @@ def _photos(criterion: int, features: bool, rng: np.random.Generator) -> GoalWor
 
 
 def _public() -> Iterator[Problem]:
-    absent = {line.split(":")[0] for line in logs.missing()}
-    if "arguments" not in absent:
+    if logs.is_here("arguments"):
         yield Problem("arguments", "public", lambda rng: replayed_topic(_usable_topics(), False, rng))
         yield Problem("arguments, with features", "public", lambda rng: replayed_topic(_usable_topics(), True, rng))
-    if "tennis" not in absent:
-        yield Problem("tennis", "public", lambda rng: replayed(logs.tennis(), 64, rng))
-        yield Problem("tennis, half of the players", "public", lambda rng: replayed(logs.tennis(), 32, rng))
-    if "humour" not in absent:
+    if logs.is_here("tennis"):
+        yield Problem("tennis", "public", lambda rng: replayed(logs.public("tennis"), 64, rng))
+        yield Problem("tennis, half of the players", "public", lambda rng: replayed(logs.public("tennis"), 32, rng))
+    if logs.is_here("humour"):
         yield Problem("humour", "public", lambda rng: replayed(logs.humour(), 50, rng))
+
+
+HELD_OUT_ARMS: Final = {"sushi": 50, "movies": 50, "candy": 50, "football": 50, "cuisines": 32}
+"""Arms per run of each held-out set."""
+
+
+def _held_out() -> Iterator[Problem]:
+    for name, count in HELD_OUT_ARMS.items():
+        if not logs.is_here(name):
+            continue
+        yield Problem(name, "held out", partial(_held_out_world, name, count, False))
+        if logs.public(name).features is not None:
+            yield Problem(f"{name}, with features", "held out", partial(_held_out_world, name, count, True))
+
+
+def _held_out_world(name: str, count: int, features: bool, rng: np.random.Generator) -> GoalWorld:
+    log = logs.public(name)
+    return replayed(log if features else log.without_features(), count, rng)
 
 
 @cache
@@ -279,6 +297,7 @@ def _of_environment(environment: Environment, rng: np.random.Generator) -> GoalW
 _MAKERS: Final[dict[str, Callable[[], Iterator[Problem]]]] = {
     "matrices": _matrices,
     "public": _public,
+    "held out": _held_out,
     "raters": _raters,
     "made": _made,
 }

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from duelist.research.datasets.eventtime import GOLD_VOTES, EventTime, load_eventtime
 from duelist.research.datasets.folder import data_folder
+from duelist.research.datasets.matches import load_football, load_tennis
+from duelist.research.datasets.pair_wins import PairWins
 from duelist.research.datasets.photos import CRITERIA, Photos, load_photos
+from duelist.research.datasets.tastes import load_candy, load_cuisines, load_movies, load_sushi
+from duelist.research.datasets.texts import load_arguments, load_humour
 
 if TYPE_CHECKING:
     from duelist.research.datasets.llmfao import load_llmfao
@@ -19,11 +23,20 @@ __all__ = [
     "CRITERIA",
     "GOLD_VOTES",
     "EventTime",
+    "PairWins",
     "Photos",
     "data_folder",
+    "load_arguments",
+    "load_candy",
+    "load_cuisines",
     "load_eventtime",
+    "load_football",
+    "load_humour",
     "load_llmfao",
+    "load_movies",
     "load_photos",
+    "load_sushi",
+    "load_tennis",
 ]
 
 
