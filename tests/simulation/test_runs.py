@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 import duelist as dl
+from duelist.core.figures import line_labels
 from duelist.simulation.environments import Hypercube, Noiseless, RandomArms
 from duelist.simulation.run_log import DuelLog
 from duelist.simulation.runs import Runs, interval
@@ -159,9 +160,9 @@ def test_plot_draws_mean_curves_on_the_given_axes(runs, pyplot, kind):
     _, ax = pyplot.subplots()
     assert runs.plot(ax, kind) is ax
     assert [line.get_label() for line in ax.get_lines()] == list(LABELS)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == list(LABELS)
+    assert line_labels(ax) == list(LABELS)
     assert ax.get_xlabel() == "round"
-    assert ax.get_ylabel() == f"cumulative {kind} regret"
+    assert ax.get_ylabel() == f"cumulative {kind} regret (lower is better)"
     assert ax.get_ylim()[0] == 0.0
     for line in ax.get_lines():
         np.testing.assert_array_equal(line.get_xdata(), np.arange(1, 201))
@@ -185,7 +186,21 @@ def expected_band(curves, band):
     return mean - half, mean + half
 
 
-@pytest.mark.parametrize("band", ["sd", "interval", "quantile"])
+def test_plot_draws_intervals_of_the_mean_as_bars_beside_each_other(runs, pyplot):
+    ax = runs.plot(pyplot.subplots()[1])
+    places = []
+    for which, label in enumerate(LABELS):
+        low, high = expected_band(runs.regret(label), "interval")
+        bars = np.array(ax.collections[which].get_segments())
+        at = bars[:, 0, 0].astype(int)
+        places.append(at)
+        np.testing.assert_allclose(bars[:, 0, 1], low[at - 1], atol=1e-9)
+        np.testing.assert_allclose(bars[:, 1, 1], high[at - 1], atol=1e-9)
+    assert places[-1].tolist() == [50, 100, 150, 200]
+    assert len(np.unique(places)) == 4 * len(LABELS)
+
+
+@pytest.mark.parametrize("band", ["sd", "quantile"])
 def test_plot_draws_the_band_it_is_asked_for(runs, pyplot, band):
     ax = runs.plot(pyplot.subplots()[1], band=band)
     for which, label in enumerate(LABELS):
@@ -209,7 +224,7 @@ def test_plot_makes_axes_where_none_are_given(runs, pyplot):
 
 
 def test_plot_refuses_an_unknown_band_by_name_and_leaves_no_figure(runs, pyplot):
-    with pytest.raises(dl.InvalidInput, match=r"band is 'se'. Choose one of sd, interval, quantile"):
+    with pytest.raises(dl.InvalidInput, match=r"band is 'se'. Choose one of interval, sd, quantile"):
         runs.plot(band="se")
     assert not pyplot.get_fignums()
 

@@ -43,7 +43,9 @@ def run_demo(
     seconds = time.perf_counter() - started
     folder.mkdir(parents=True, exist_ok=True)
     written = [folder / "regret.png", folder / "summary.txt", folder / "settings.json"]
-    title = f"{2**dim} hypercube arms in {dim} dimensions, random unit θ*\n{runs} runs, mean and one standard deviation"
+    title = (
+        f"{2**dim} hypercube arms in {dim} dimensions, random unit θ*\n{runs} runs; bars are 95 % intervals of the mean"
+    )
     axes = result.plot()
     axes.set_title(title, fontsize=10, loc="left")
     axes.figure.savefig(written[0], dpi=150)  # type: ignore[union-attr]

@@ -21,6 +21,7 @@ from duelist.core.extras import needs_extra
 from duelist.core.files import READ_ERRORS, atomic_write
 from duelist.core.tables import TableContent, TabularResult, columns_of
 from duelist.simulation.regret import KINDS, check_kind, regret
+from duelist.simulation.regret_plot import RegretCurve, draw_regret
 from duelist.simulation.run_log import Curves, DuelLog, win_shares
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "duelist.simulation.runs"
 VERSION: Final = 1
-BANDS: Final = ("sd", "interval", "quantile")
+BANDS: Final = ("interval", "sd", "quantile")
 
 
 @dataclass(frozen=True)
@@ -317,8 +318,13 @@ class Runs:
             )
         return Summary(tuple(rows), kind, reference, confidence, self.runs, self.horizon)
 
-    def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "sd") -> Axes:
-        """Plot the mean cumulative regret with a band: "sd", "interval" (95 % of the mean) or "quantile" (10-90 %)."""
+    def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "interval") -> Axes:
+        """Plot the mean cumulative regret, with each policy's name at the end of its line.
+
+        `band` chooses what surrounds the mean: bars of its 95 % interval ("interval"), or a band of one standard
+        deviation ("sd") or of the middle 80 % of the runs ("quantile"). Bands show how much runs differ. To compare
+        policies, read the paired differences of `summary`.
+        """
         with needs_extra("plots", "charts"):
             from matplotlib import pyplot as plt
 
@@ -327,18 +333,11 @@ class Runs:
         check_kind(kind)
 
         ax = ax if ax is not None else plt.subplots(figsize=(7, 4.5), layout="constrained")[1]
-        t = self.rounds
+        drawn = {}
         for label in self.labels:
-            curves = self.regret(label, kind)
-            low, high = _band(curves, band)
-            (line,) = ax.plot(t, curves.mean(axis=0), label=label, linewidth=1.6)
-            ax.fill_between(t, low, high, color=line.get_color(), alpha=0.15, linewidth=0)
-        ax.set_xlabel("round")
-        ax.set_ylabel(f"cumulative {kind} regret")
-        ax.set_xlim(0, self.horizon)
-        ax.set_ylim(bottom=0)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False)
+            regrets = self.regret(label, kind)
+            drawn[label] = RegretCurve(self.rounds, regrets.mean(axis=0), *_band(regrets, band))
+        draw_regret(ax, drawn, kind, bars=band == "interval")
         return ax
 
     def to_pandas(self) -> pd.DataFrame:

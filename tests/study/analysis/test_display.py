@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from duelist.core.errors import InvalidInput, MissingExtra
+from duelist.core.figures import line_labels
 from duelist.core.tables import shortened
 from duelist.study import create_study
 from duelist.study.analysis import (
@@ -164,9 +165,8 @@ def test_pictures_survive_any_names_and_many_arms(arms, votes, tmp_path):
 def test_a_history_names_the_arms_that_end_highest():
     found = history(some_votes(12), names(12), points=5)
     figure = draw_history(found, most=3)
-    legend = figure.axes[0].get_legend()
     best = np.argsort(-found.chance_best[-1], kind="stable")[:3]
-    assert [text.get_text() for text in legend.get_texts()] == [f"a{k}" for k in best]
+    assert line_labels(figure.axes[0]) == [f"a{k}" for k in best]
     named = figure.axes[0].lines[-3:]
     for line, k in zip(named, best, strict=True):
         assert np.array_equal(line.get_ydata(), found.chance_best[:, k])

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from duelist.cli import app
+from duelist.core.figures import line_labels
 from duelist.study import Study, create_study, plan_items
 from duelist.study.items.labels import beginning, picture_of
 
@@ -53,9 +54,7 @@ def test_plots_show_labels(study: Study) -> None:
     by_id = study.plot_leaderboard(labels=False).axes[0]
     assert {tick.get_text() for tick in by_id.get_yticklabels()} == {"1", "2", "3"}
     assert "Fast as light" in " ".join(tick.get_text() for tick in study.plot_win_matrix().axes[0].get_yticklabels())
-    legend = study.plot_history().axes[0].get_legend()
-    assert legend is not None
-    assert "Fast as light" in " ".join(text.get_text() for text in legend.get_texts())
+    assert "Fast as light" in " ".join(line_labels(study.plot_history().axes[0]))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from duelist.core.figures import new_figure
 from duelist.policies import Policy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.reports.figures import COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.reports.figures import COLUMNS, beats, comparison_rows, draw_curves, keep_outer_labels
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_HERE, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, Tuned, tune
@@ -139,15 +139,12 @@ def _twins_in_exploration(panels: Mapping[tuple[str, str], Mapping[str, Result]]
 
 def _draw(panels: Mapping[tuple[str, str], Mapping[str, Result]]) -> Figure:
     names = list(dict.fromkeys(family for family, _ in panels))
-    figure = new_figure(12, 10)
+    figure = new_figure(15, 11)
     axes = figure.subplots(len(PANELS), len(names), squeeze=False)
     for row, panel in enumerate(PANELS):
         for column, family in enumerate(names):
             draw_curves(axes[row, column], panels[family, panel], f"{family}, {panel}")
-        axes[row, 0].set_ylabel("cumulative average regret")
-    for ax in axes[-1]:
-        ax.set_xlabel("round")
-    axes[0, 0].legend(frameon=False, fontsize=9)
+    keep_outer_labels(axes)
     return figure
 
 

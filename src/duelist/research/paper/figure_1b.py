@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from duelist.core.figures import new_figure
+from duelist.core.figures import label_lines, new_figure
 from duelist.policies import Policy
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.reports.figures import COLOURS, log_axis
+from duelist.research.experiments.reports.figures import log_axis
 from duelist.research.experiments.reports.findings import (
     CANNOT_BE_TESTED,
     DOES_NOT_HOLD,
@@ -24,6 +24,7 @@ from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper.figure_1a import CODE, TUNED, published_policies
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, HORIZON, RUNS, Family
 from duelist.simulation.environments import Hypercube
+from duelist.simulation.regret_plot import POLICY_COLORS
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
@@ -120,26 +121,33 @@ def _curves(grid: Grid) -> Figure:
     ax = figure.subplots()
     for shade, scale in zip(np.linspace(0.35, 1.0, len(SCALES)), SCALES, strict=True):
         result = grid["VACDB", scale]
-        ax.plot(result.rounds, result.mean / scale, color=COLOURS["VACDB"], alpha=float(shade), label=f"θ* × {scale:g}")
-    ax.set(xlabel="round", ylabel="cumulative average regret / scale", xlim=(0, None), ylim=(0, None))
+        ax.plot(
+            result.rounds,
+            result.mean / scale,
+            color=POLICY_COLORS["VACDB"],
+            alpha=float(shade),
+            label=f"θ* × {scale:g}",
+        )
+    last = int(grid["VACDB", SCALES[0]].rounds[-1])
+    ax.set(xlabel="round", ylabel="cumulative average regret / scale (lower is better)", xlim=(0, last), ylim=(0, None))
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False)
+    label_lines(ax)
     return figure
 
 
 def _all(panels: Mapping[str, Grid]) -> Figure:
-    figure = new_figure(13, 4.2)
+    figure = new_figure(15, 4.2)
     axes = figure.subplots(1, 3)
     for ax, (panel, grid) in zip(axes, panels.items(), strict=False):
         for name in ALL_POLICIES:
             values = [grid[name, s].final.mean() / s for s in SCALES]
-            ax.plot(SCALES, values, marker="o", color=COLOURS[name], label=name)
+            ax.plot(SCALES, values, marker="o", color=POLICY_COLORS[name], label=name)
         ax.set_title(panel, fontsize=10, loc="left")
-        ax.set(xscale="log", yscale="log", xlabel="scale of θ*", ylabel="final regret / scale")
+        ax.set(xscale="log", yscale="log", xlabel="scale of θ*", ylabel="final regret / scale (lower is better)")
         log_axis(ax.yaxis)
         ax.minorticks_off()
         ax.set_xticks(SCALES, [f"{s:g}" for s in SCALES])
-    axes[0].legend(frameon=False, fontsize=8)
+        label_lines(ax, 8)
     for scale, marker in zip(SCALES, "os^D", strict=True):
         result = panels[CODE]["VACDB", scale]
         axes[2].scatter(
@@ -170,7 +178,7 @@ def _layers(panels: Mapping[str, Grid]) -> Figure:
                 range(len(SCALES)),
                 shares[:, layer],
                 bottom=bottom,
-                color=COLOURS["VACDB"],
+                color=POLICY_COLORS["VACDB"],
                 alpha=shade,
                 label=f"layer {layer}",
             )

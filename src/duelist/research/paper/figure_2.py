@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.core.arrays import Floats
-from duelist.core.figures import new_figure
+from duelist.core.figures import label_lines, new_figure
 from duelist.model.links import get_link
 from duelist.policies import Policy
 from duelist.policies.linear.vacdb import EXPLORE
 from duelist.research.datasets import CRITERIA, EventTime, load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.reports.figures import COLOURS, COLUMNS, beats, comparison_rows, draw_curves
+from duelist.research.experiments.reports.figures import COLUMNS, beats, comparison_rows, draw_curves, keep_outer_labels
 from duelist.research.experiments.reports.findings import DOES_NOT_HOLD, HOLDS, HOLDS_HERE, Claim, Findings
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.experiments.tuning import TUNING_SEED, tune
 from duelist.research.paper import fitted_models
 from duelist.research.paper.problems import ALL_POLICIES, DIM, FIGURE_SEED, LAYERED, as_published
 from duelist.simulation.environments import Environment, FixedArms
+from duelist.simulation.regret_plot import POLICY_COLORS
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
@@ -294,15 +295,15 @@ def _record(events: EventTime) -> dict[str, Any]:
 
 
 def _draw(panels: Mapping[str, Results]) -> Figure:
-    figure = new_figure(11, 8)
-    axes = figure.subplots(2, 2).ravel()
-    for ax, (panel, results) in zip(axes, panels.items(), strict=True):
+    figure = new_figure(13, 8)
+    axes = figure.subplots(2, 2)
+    for ax, (panel, results) in zip(axes.flat, panels.items(), strict=True):
         draw_curves(ax, results, panel)
         ax.set_ylim(0, min(ax.get_ylim()[1], 3.0 * max(float(results[name].mean[-1]) for name in RIVALS)))
-        ax.set(xlabel="round", ylabel="cumulative average regret")
+        label_lines(ax)
         if panel.startswith("events"):
             ax.axvline(PAPER_CROSSING, color="#999999", linewidth=0.8, linestyle=":")
-    axes[0].legend(frameon=False, fontsize=9)
+    keep_outer_labels(axes)
     return figure
 
 
@@ -312,11 +313,15 @@ def _draw_runs(panels: Mapping[str, Results]) -> Figure:
     for ax, (panel, results) in zip(figure.subplots(1, len(shown), sharey=True), shown.items(), strict=True):
         for name in RIVALS:
             final = np.sort(results[name].final)
-            ax.step(np.arange(1, len(final) + 1), final, where="mid", color=COLOURS[name], label=name)
-        ax.set(yscale="log", xlabel="runs in the order of their regret", ylabel="final average regret")
+            numbers = np.arange(1, len(final) + 1)
+            ax.step(numbers, final, where="mid", color=POLICY_COLORS[name], label=name)
+        ax.set(
+            yscale="log", xlabel="runs in the order of their regret", ylabel="final average regret (lower is better)"
+        )
         ax.set_title(panel, fontsize=10, loc="left")
         ax.spines[["top", "right"]].set_visible(False)
-        ax.legend(frameon=False, fontsize=9)
+        ax.label_outer()
+        label_lines(ax)
     return figure
 
 

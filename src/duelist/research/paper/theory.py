@@ -9,10 +9,10 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.arrays import Floats
-from duelist.core.figures import new_figure
+from duelist.core.figures import PALETTE, new_figure
 from duelist.policies import VACDB
 from duelist.research.experiments.lab import Cell, Lab, Result
-from duelist.research.experiments.reports.figures import COLOURS, log_axis
+from duelist.research.experiments.reports.figures import log_axis
 from duelist.research.experiments.reports.findings import (
     CANNOT_BE_TESTED,
     DOES_NOT_HOLD,
@@ -23,6 +23,7 @@ from duelist.research.experiments.reports.findings import (
 from duelist.research.experiments.reports.text_templates import TextTemplates
 from duelist.research.paper.problems import DIM, FIGURE_SEED, HORIZON
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms
+from duelist.simulation.regret_plot import POLICY_COLORS
 from duelist.simulation.simulate import policy_seed
 
 NAME: Final = "theory"
@@ -44,6 +45,8 @@ def run(lab: Lab) -> Findings:
     outcome = Findings(NAME, PROSE("title"), PROSE("summary"))
     figure = new_figure(13, 7.5)
     axes = figure.subplots(2, 3)
+    for ax in axes.flat:
+        ax.set_prop_cycle(color=PALETTE)
     _coverage(lab, outcome, axes[0, 0])
     _in_horizon(lab, outcome, axes[0, 1])
     _in_dimension(lab, outcome, axes[0, 2])
@@ -169,7 +172,7 @@ def _in_horizon(lab: Lab, outcome: Findings, ax: Any) -> None:
             )
         )
     ax.plot(HORIZONS, 200.0 * np.sqrt(np.divide(HORIZONS, HORIZONS[0])), color="grey", linestyle="--")
-    ax.set(xscale="log", yscale="log", xlabel="horizon T", ylabel="average regret")
+    ax.set(xscale="log", yscale="log", xlabel="horizon T", ylabel="average regret (lower is better)")
     log_axis(ax.xaxis)
     log_axis(ax.yaxis)
     ax.set_title("in the horizon (dashed: square root)", fontsize=10, loc="left")
@@ -197,9 +200,9 @@ def _in_dimension(lab: Lab, outcome: Findings, ax: Any) -> None:
     results = _play(lab, "dimension", [(Hypercube(dim=d), HORIZON) for d in DIMS])
     slope = log_slope(DIMS, [r.final for r in results])
     means = [float(r.final.mean()) for r in results]
-    ax.plot(DIMS, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_slope_text(slope)}")
+    ax.plot(DIMS, means, marker="o", color=POLICY_COLORS["VACDB"], label=f"slope {_slope_text(slope)}")
     ax.plot(DIMS, means[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
-    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="average regret")
+    ax.set(xscale="log", yscale="log", xlabel="dimension d", ylabel="average regret (lower is better)")
     log_axis(ax.yaxis)
     ax.minorticks_off()
     ax.set_xticks(DIMS, [str(d) for d in DIMS])
@@ -223,9 +226,14 @@ def _in_variance(lab: Lab, outcome: Findings, ax: Any) -> None:
     regret = [r.final / s for r, s in zip(results, SCALES, strict=True)]
     slope = log_slope(variance, regret)
     means = [float(r.mean()) for r in regret]
-    ax.plot(variance, means, marker="o", color=COLOURS["VACDB"], label=f"slope {_slope_text(slope)}")
+    ax.plot(variance, means, marker="o", color=POLICY_COLORS["VACDB"], label=f"slope {_slope_text(slope)}")
     ax.plot(variance, means[0] * np.sqrt(np.divide(variance, variance[0])), color="grey", linestyle="--")
-    ax.set(xscale="log", yscale="log", xlabel="sum of σ² over exploration", ylabel="average regret / scale")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="sum of σ² over exploration",
+        ylabel="average regret / scale (lower is better)",
+    )
     log_axis(ax.xaxis)
     log_axis(ax.yaxis)
     ax.set_title("in the variance (dashed: square root)", fontsize=10, loc="left")
@@ -256,10 +264,10 @@ def _noiseless(lab: Lab, outcome: Findings, ax: Any) -> None:
     middles = [float(r.mean[len(r.mean) // 2]) for r in results]
     slope = log_slope(DIMS, [r.final for r in results])
     growth = max(e / m - 1.0 for e, m in zip(ends, middles, strict=True))
-    ax.plot(DIMS, ends, marker="o", color=COLOURS["VACDB"], label=f"after {HORIZON}: slope {slope[0]:.2f}")
+    ax.plot(DIMS, ends, marker="o", color=POLICY_COLORS["VACDB"], label=f"after {HORIZON}: slope {slope[0]:.2f}")
     ax.plot(DIMS, middles, marker="x", linestyle=":", color="black", label=f"after {HORIZON // 2}")
     ax.plot(DIMS, ends[0] * np.divide(DIMS, DIMS[0]), color="grey", linestyle="--", label="proportional to d")
-    ax.set(xlabel="dimension d", ylabel="average regret")
+    ax.set(xlabel="dimension d", ylabel="average regret (lower is better)")
     ax.set_title("no noise: the plateau", fontsize=10, loc="left")
     ax.legend(frameon=False, fontsize=8)
     rows = [(d, round(m, 1), round(e, 1)) for d, m, e in zip(DIMS, middles, ends, strict=True)]
@@ -284,7 +292,7 @@ def _explorations(lab: Lab, outcome: Findings, ax: Any) -> None:
     layers = [k + 1 for k in range(len(counts)) if counts[k] > 0]
     most = [int(counts[k - 1]) for k in layers]
     bounds = [exploration_bound(k, n) for k, n in zip(layers, most, strict=True)]
-    ax.plot(layers, most, marker="o", color=COLOURS["VACDB"], label="most in a run")
+    ax.plot(layers, most, marker="o", color=POLICY_COLORS["VACDB"], label="most in a run")
     ax.plot(layers, bounds, linestyle="--", color="grey", label="bound")
     ax.set(yscale="log", xlabel="layer", ylabel="explorations")
     log_axis(ax.yaxis)

@@ -8,21 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from duelist.research.experiments.lab import Result
+from duelist.simulation.regret_plot import RegretCurve, draw_regret
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
-
-COLOURS: Final = {
-    "VACDB": "#0b5fa5",
-    "MaxInP": "#e07b00",
-    "MaxPairUCB": "#2a8f3c",
-    "CoLSTIM": "#c0392b",
-    "StaD": "#7d5ba6",
-    "SupCoLSTIM": "#6b6b6b",
-}
-"""One colour per policy, the same in every figure."""
 
 COLUMNS: Final = (
     "policy",
@@ -62,15 +53,23 @@ def beats(results: Mapping[str, Result], winner: str, loser: str) -> int:
 
 def draw_curves(ax: Axes, results: Mapping[str, Result], title: str) -> None:
     """Draw the mean cumulative average regret with the 95 % interval of the mean."""
-    for name, result in results.items():
-        colour = COLOURS.get(name)
-        half = 1.96 * result.sd / np.sqrt(len(result.final))
-        ax.plot(result.rounds, result.mean, color=colour, label=name, linewidth=2.0 if name == "VACDB" else 1.4)
-        ax.fill_between(result.rounds, result.mean - half, result.mean + half, color=colour, alpha=0.18, linewidth=0)
+    half = {name: 1.96 * result.sd / np.sqrt(len(result.final)) for name, result in results.items()}
+    draw_regret(
+        ax,
+        {
+            name: RegretCurve(result.rounds, result.mean, result.mean - half[name], result.mean + half[name])
+            for name, result in results.items()
+        },
+    )
     ax.set_title(title, fontsize=10, loc="left")
-    ax.set_xlim(0, None)
-    ax.set_ylim(0, None)
-    ax.spines[["top", "right"]].set_visible(False)
+
+
+def keep_outer_labels(axes: Any) -> None:
+    """Keep the labels of axes in the first column and the last row of a grid of panels."""
+    for ax in axes[:, 1:].flat:
+        ax.set_ylabel("")
+    for ax in axes[:-1].flat:
+        ax.set_xlabel("")
 
 
 def log_axis(axis: Axis) -> None:

@@ -12,11 +12,11 @@ import numpy as np
 from duelist.core.figures import new_figure
 from duelist.research.experiments.comparison import Best, PolicySummary
 from duelist.research.experiments.programs import write_outcome, write_text
-from duelist.research.experiments.reports.figures import COLOURS
 from duelist.research.experiments.reports.findings import Findings, FindingsTable
 from duelist.research.experiments.reports.html_report import section_html, table_html
 from duelist.research.experiments.reports.text_templates import TextTemplates, read_template
 from duelist.research.experiments.results import Results
+from duelist.simulation.regret_plot import RegretCurve, draw_regret, policy_colors
 from duelist.simulation.runs import interval
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ _FOLDER: Final = "report"
 _WORDS: Final = TextTemplates.of("duelist.research.experiments.reports", "results.md")
 _MOST_BARS: Final = 40
 _MOST_CURVES: Final = 12
-_OTHER_COLOURS: Final = ("#111111", "#17a2b8", "#d63384", "#8c564b", "#9a9a00", "#20c997", "#fd7e14", "#6610f2")
-"""Colours for policies that have none in `COLOURS`."""
 
 
 def write_page(results: Results, kind: str = "average", reference: str | None = None) -> Path:
@@ -116,7 +114,7 @@ def _section(results: Results, number: int, environment: str, kind: str, referen
     if len(rows) > len({results.plan.policies[row.policy]["policy"] for row in rows}):
         left_out = f"; the {_MOST_BARS} best of {len(rows)}" if len(rows) > _MOST_BARS else ""
         caption = _WORDS("caption of settings", kind=kind, left_out=left_out)
-        outcome.add_figure("settings", _draw_settings(rows[:_MOST_BARS], kind, _colours(results)), caption)
+        outcome.add_figure("settings", _draw_settings(rows[:_MOST_BARS], kind, _colors(results)), caption)
     title = f"{environment}: every policy and setting, differences from {base}"
     outcome.add_table("summarize", title, _COLUMNS, [_row(row) for row in rows])
     return outcome
@@ -131,43 +129,35 @@ def _row(row: PolicySummary) -> tuple[Any, ...]:
 
 def _draw_curves(results: Results, environment: str, kind: str) -> Figure:
     figure = new_figure(8, 4.5)
-    ax = figure.subplots()
     best = sorted((b for b in results.best(kind) if b.environment == environment), key=lambda b: b.mean)
-    colours = _colours(results)
+    drawn = {}
     for found in best[:_MOST_CURVES]:
         curves = results.groups[found.label, environment].curves
         regret = getattr(curves, kind)
         low, high = np.array([interval(column) for column in regret.T]).T if len(regret) > 1 else (regret[0], regret[0])
-        colour = colours[found.label]
-        ax.plot(curves.rounds, regret.mean(axis=0), color=colour, label=found.label, linewidth=1.6)
-        ax.fill_between(curves.rounds, low, high, color=colour, alpha=0.15, linewidth=0)
-    ax.set(xlabel="round", ylabel=f"cumulative {kind} regret", xlim=(0, results.plan.horizon), ylim=(0, None))
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        drawn[found.label] = RegretCurve(curves.rounds, regret.mean(axis=0), low, high)
+    draw_regret(figure.subplots(), drawn, kind, _colors(results))
     return figure
 
 
-def _draw_settings(rows: list[PolicySummary], kind: str, colours: dict[str, str]) -> Figure:
+def _draw_settings(rows: list[PolicySummary], kind: str, colors: dict[str, str]) -> Figure:
     figure = new_figure(8, 1.2 + 0.26 * len(rows))
     ax = figure.subplots()
     for y, row in enumerate(rows):
-        colour = colours[row.policy]
+        color = colors[row.policy]
         if row.runs > 1:
-            ax.plot([row.low, row.high], [y, y], color=colour, linewidth=2, alpha=0.5)
-        ax.plot(row.mean, y, "o", color=colour, markersize=5)
+            ax.plot([row.low, row.high], [y, y], color=color, linewidth=2, alpha=0.5)
+        ax.plot(row.mean, y, "o", color=color, markersize=5)
     ax.set_yticks(range(len(rows)), [row.policy for row in rows], fontsize=8)
     ax.invert_yaxis()
-    ax.set(xlabel=f"mean {kind} regret")
+    ax.set(xlabel=f"mean {kind} regret (lower is better)")
     ax.grid(axis="x", alpha=0.3)
     ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 
-def _colours(results: Results) -> dict[str, str]:
-    """Return a colour per label, the same on all figures of the page."""
-    others = iter(_OTHER_COLOURS * len(results.plan.policies))
-    known: dict[str, str] = {}
-    for settings in results.plan.policies.values():
-        if settings["policy"] not in known:
-            known[settings["policy"]] = COLOURS.get(settings["policy"]) or next(others)
-    return {label: known[settings["policy"]] for label, settings in results.plan.policies.items()}
+def _colors(results: Results) -> dict[str, str]:
+    """Return a color per label: that of its policy, the same on all figures of the page."""
+    policies = {label: settings["policy"] for label, settings in results.plan.policies.items()}
+    known = policy_colors(policies.values())
+    return {label: known[policy] for label, policy in policies.items()}

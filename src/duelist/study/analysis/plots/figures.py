@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from duelist.core.figures import new_figure
+from duelist.core.figures import PALETTE, label_lines, line_styles, new_figure
 from duelist.core.tables import format_percent, shortened
 from duelist.study.analysis.calibration import Calibration
 from duelist.study.analysis.history import History
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_BLUE: Final = "#1f5fa8"
-_RED: Final = "#b3261e"
+_BLUE: Final = PALETTE[0]
+_RED: Final = PALETTE[1]
 _GREY: Final = "#8a8a8a"
 _LIGHT: Final = "#e6e6e6"
-_LINES: Final = ("#1f5fa8", "#d1730f", "#2f7d32", "#8a3ab9", "#b3261e", "#007c89", "#7a5c00", "#c2408a")
 _MOST_NUMBERS: Final = 20
 """Up to this many arms, the cells of a win matrix show their numbers."""
 _MOST_NAMED: Final = 80
@@ -86,7 +86,7 @@ def draw_calibration(found: Calibration) -> Figure:
         label=f"observed, {format_percent(found.level)} interval",
     )  # fmt: skip
     above.set(xlim=(0, 1), ylim=(0, 1), ylabel="share of the win for the first, ties half")
-    above.legend(loc="upper left", frameon=False)
+    above.legend(loc="lower right", frameon=False)
     above.set_title(
         f"{found.votes:,} votes in {found.folds} folds, calibration error {found.error:.3f}", loc="left", fontsize=10
     )
@@ -150,23 +150,22 @@ def draw_history(found: History, most: int = 8) -> Figure:
         axes.plot(found.votes, found.chance_best[:, k], color="#c9c9c9", linewidth=0.8, zorder=1)
     texts = [shortened(found.arms[k], _LONGEST) for k in named]
     letters = Lettering(texts)
-    for colour, k, text in zip(_LINES, named, texts, strict=False):
+    colors = list(islice(cycle(PALETTE), len(named)))
+    for color, style, k, text in zip(colors, line_styles(colors), named, texts, strict=True):
         label = letters(text)
-        # The legend omits labels that begin with an underscore.
+        # A label that begins with an underscore would not be shown.
         axes.plot(
             found.votes,
             found.chance_best[:, k],
-            color=colour,
+            style,
+            color=color,
             linewidth=1.6,
             label=f"\u200b{label}"[not label.startswith("_") :],
         )
     axes.set(ylim=(-0.02, 1.02), xlabel="votes", ylabel="chance of being best")
     axes.set_xlim(0, max(int(found.votes.max(initial=0)), 1))
     _plain(axes)
-    if named:
-        legend = axes.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False, fontsize=8)
-        for entry in legend.get_texts():
-            entry.set(**letters.style)
+    label_lines(axes, 8, letters.style)
     note = f"; {len(others)} others in grey" if others else ""
     axes.set_title(f"{len(found.arms)} arms{note}", loc="left")
     return figure
