@@ -158,7 +158,7 @@ sbom: $(VENV)/.supply-chain ## List the locked packages as CycloneDX in out/sbom
 	$(BIN)/cyclonedx-py requirements --output-reproducible --of JSON -o out/sbom.json deploy/requirements.txt
 
 ##@ Test for longer
-.PHONY: crash crash-server power-cut failover fuzz slow-clients evidence off-policy sanitize machines
+.PHONY: crash crash-server power-cut failover fuzz slow-clients evidence evidence-check evidence-index off-policy sanitize machines
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).
 	DUELIST_KILLS=500 DUELIST_CROWD_SECONDS=60 $(BIN)/python -m pytest tests/study/storage/test_kills.py tests/study/storage/test_killed_owners.py -v -rP
 
@@ -186,6 +186,12 @@ slow-clients: for-tests $(VENV)/.group-server ## Measure how long raters wait du
 
 evidence: for-tests ## Write docs/evidence/security.md from what the long tests have recorded.
 	$(BIN)/python -m tests.helpers.evidence_page $(EVIDENCE) docs/evidence/security.md
+
+evidence-check: for-tests ## List the generated pages whose inputs have changed since they were made.
+	$(BIN)/python -m benchmarks.evidence check
+
+evidence-index: for-tests ## Write docs/evidence/index.md, the overview of the generated pages.
+	$(BIN)/python -m benchmarks.evidence index
 
 off-policy: for-tests ## Measure the coverage of off-policy intervals on 1,000 simulated logs (3 minutes).
 	DUELIST_LOGS=1000 $(BIN)/python -m pytest tests/study/analysis/test_off_policy.py -rP

@@ -14,9 +14,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-import duelist as dl
 from benchmarks import DOCS
 from benchmarks.speed import large_arms, rounds, sizes, starting
+from duelist.research.origin import made_by, this_part
 
 REPORT = DOCS / "benchmarks.md"
 
@@ -172,7 +172,7 @@ def main(wanted: list[str]) -> None:
     if wanted:
         report = REPORT.read_text()
         for name in wanted:
-            report = _with_sections(report, "\n".join(PARTS[name]()))
+            report = _with_sections(report, "\n".join(_made(name)))
         REPORT.write_text(report)
     else:
         REPORT.write_text("\n".join(_whole_report()))
@@ -183,11 +183,15 @@ def _whole_report() -> list[str]:
     head = [
         "# Benchmarks",
         "",
-        f"Made by `make bench` with duelist {dl.__version__}, Python {platform.python_version()}, "
+        f"Python {platform.python_version()}, "
         f"NumPy {np.__version__}, {os.cpu_count()} cores. Medians, with the smallest and largest in brackets.",
         "",
     ]
-    return [*head, *(line for part in PARTS.values() for line in part())]
+    return [*head, *(line for name in PARTS for line in _made(name))]
+
+
+def _made(name: str) -> list[str]:
+    return [*PARTS[name](), made_by("make bench", this_part()), ""]
 
 
 def _with_sections(report: str, made: str) -> str:

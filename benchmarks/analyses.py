@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.quality.intervals import answers
+from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 
 ANALYSES = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")
@@ -147,7 +148,7 @@ def main() -> None:
         [
             "# Analyses of a large log",
             "",
-            f"Made by `make bench-analyses`: {options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
+            f"{options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
             f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The load average "
             f"of the machine was {load:.1f}, so CPU times compare better. The peak memory of the process, which also filled the study, "
             f"was {most:,.0f} MiB.",
@@ -162,7 +163,7 @@ def main() -> None:
     )
     print(page)
     if options.page is not None:
-        options.page.write_text(page)
+        options.page.write_text(with_origin(page, "make bench-analyses"))
 
 
 if __name__ == "__main__":

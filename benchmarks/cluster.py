@@ -30,6 +30,7 @@ from duelist.research.experiments import (
     run_experiment,
     sweep,
 )
+from duelist.research.origin import with_origin
 from duelist.simulation.environments import Hypercube
 
 CELLS = 2000
@@ -166,7 +167,7 @@ def main() -> None:
         grid_lines = kills(Path(place))
     text = f"""# A cluster whose parts are killed
 
-Made by `make bench-cluster`: real processes on this machine, killed with SIGKILL.
+Real processes on one machine, killed with SIGKILL.
 
 {CELLS} cells on a Dask cluster of three workers. Two are killed on the way, one joins late, then the scheduler is killed and started
 again with two new workers. Every cell is there once, byte for byte that of a single process; those that were finished when the
@@ -186,7 +187,7 @@ ended, on {os.cpu_count()} cores: above that, others had the cores as well, and 
 """
     if page is not None:
         with atomic_write(page) as file:
-            file.write(text.encode())
+            file.write(with_origin(text, "make bench-cluster").encode())
     print(text)
 
 

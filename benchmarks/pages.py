@@ -24,6 +24,7 @@ from tests.server.pages.live_server import TOKEN, Server, start_server, stop_ser
 from tests.server.pages.screenshots import TABS, sign_in
 
 from benchmarks.server import RATERS, filled, play
+from duelist.research.origin import with_origin
 
 N_ARMS, DIM, VOTES = 800, 64, 100_000
 RATE, DASHBOARDS = 20, 5
@@ -134,7 +135,7 @@ def main() -> None:
     lines = list(measured(lambda line: print(line, flush=True)))
     text = "\n".join([
         "# How long an owner waits", "",
-        f"Made by `make bench-pages`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
+        f"{os.cpu_count()} cores (load before: {load:.1f}).",
         f"The dashboard of a study of {N_ARMS} arms with {DIM} features and {VOTES:,} votes, in Chromium, each part in a new tab; server,",
         "browser, raters and other dashboards are processes on one machine. Milliseconds from the address to the first panel with",
         f"something in it / until every panel has. While raters vote: {RATE} votes per second.", "",
@@ -142,7 +143,7 @@ def main() -> None:
     ])  # fmt: skip
     print(text)
     if given.page:
-        given.page.write_text(text)
+        given.page.write_text(with_origin(text, "make bench-pages"))
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.server.pages.conftest import CHROMIUM_ARGUMENTS, PHONE, chromium_path
 from tests.server.pages.live_server import Server, start_server, stop_server
 
+from duelist.research.origin import with_origin
+
 SLOWDOWN: Final = 6
 """How many times slower the processor is; Lighthouse takes 4 for a middling phone."""
 NETWORKS: Final = {
@@ -116,7 +118,7 @@ that it is being loaded, is painted; the vote is sent in the background.
 
 {table}
 
-Machine: {platform.processor() or platform.machine()}, shared with other work. Made by `make bench-phone`.
+Machine: {platform.processor() or platform.machine()}, shared with other work.
 """
 
 
@@ -127,4 +129,4 @@ if __name__ == "__main__":
     text = measure()
     print(text)
     if chosen.page is not None:
-        chosen.page.write_text(page_of(text), encoding="utf-8")
+        chosen.page.write_text(with_origin(page_of(text), "make bench-phone"), encoding="utf-8")

@@ -31,6 +31,7 @@ import numpy as np
 from tests.helpers import postgres
 
 from benchmarks.study import fsync_time, table
+from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 
 OUT, IMPORTED = 64, 100_000
@@ -266,7 +267,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="raters-") as name:
         disk = 1e3 * fsync_time(Path(name))
         pages = [
-            f"Made by `make bench-raters`, {os.cpu_count()} cores; do not edit. One fdatasync of 4 KiB takes {disk:.2g} ms; "
+            f"{os.cpu_count()} cores. One fdatasync of 4 KiB takes {disk:.2g} ms; "
             f"load before: {os.getloadavg()[0]:.1f}. What each row does: `python -m benchmarks.raters --help`.\n"
         ]
         print(pages[0])
@@ -277,7 +278,8 @@ def main() -> None:
                 pages.append("\n".join(lines))
                 print(pages[-1], flush=True)
     if options.page:
-        options.page.write_text("# How long raters wait\n\n" + "\n".join(pages).rstrip() + "\n")
+        text = "# How long raters wait\n\n" + "\n".join(pages).rstrip() + "\n"
+        options.page.write_text(with_origin(text, "make bench-raters"))
 
 
 if __name__ == "__main__":

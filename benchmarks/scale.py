@@ -25,6 +25,7 @@ from tests.helpers import postgres
 from benchmarks.raters import playing, votes_to_import
 from benchmarks.study import fsync_time, table
 from duelist.core.files import atomic_write
+from duelist.research.origin import with_origin
 from duelist.study import Study, create_study, load_study
 
 ARMS, DIM = 1000, 16
@@ -180,7 +181,7 @@ def page(rows: int, seconds: float, folder: Path) -> str:
     lines = [
         "# Benchmarks of scale",
         "",
-        f"Made by `make bench-scale` with Python {platform.python_version()}, {os.cpu_count()} cores; do not edit. The load was "
+        f"Python {platform.python_version()}, {os.cpu_count()} cores. The load was "
         f"{os.getloadavg()[0]:.0f} when it ended: above {os.cpu_count()}, others had the cores as well, and times are longer than need be. "
         "One PostgreSQL server on the same machine that waits for the disk; "
         f"one fdatasync of 4 KiB took {1e3 * fsync_time(folder):.1f} ms. "
@@ -209,7 +210,7 @@ def main() -> None:
         text = page(options.rows, options.seconds, Path(folder))
     if options.page is not None:
         with atomic_write(options.page) as file:
-            file.write(text.encode())
+            file.write(with_origin(text, "make bench-scale").encode())
     print(text)
 
 

@@ -28,6 +28,7 @@ from tests.helpers import postgres
 from tests.helpers.busy_server import make, rater_tokens
 from tests.helpers.server import Running, running
 
+from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, load_study
 
 RATERS = 64
@@ -269,7 +270,7 @@ def main() -> None:
 
     def keep() -> None:  # after each part, so that an interrupted run keeps its measurements
         if given.page:
-            given.page.write_text(page(lines, notes, load))
+            given.page.write_text(with_origin(page(lines, notes, load), "make bench-server"))
 
     for which in given.storage:
         for n_arms, votes in ((1000, 0), (800, 100_000)):
@@ -285,7 +286,7 @@ def main() -> None:
 def page(lines: list[str], notes: list[str], load: float) -> str:
     return "\n".join([
         "# Benchmarks of the study server", "",
-        f"Made by `make bench-server`, {os.cpu_count()} cores (load before: {load:.1f}); do not edit.", "",
+        f"{os.cpu_count()} cores (load before: {load:.1f}).",
         "64 raters with 1,000 arms of 64 features (800 arms where there are 100,000 votes) share a number of votes per second;",
             "the server, those who rate, and the database are processes on one",
         "machine. Milliseconds that a rater waits: median / p99 / longest.", "",

@@ -23,6 +23,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 from duelist.study.studies import DEFAULT_POLICY
 
@@ -197,7 +198,7 @@ def page(options: argparse.Namespace, folder: Path) -> str:
     lines = [
         "# Benchmarks of studies",
         "",
-        f"Made by `make bench-study` with {versions}, Python {platform.python_version()}, {os.cpu_count()} cores; do not edit.",
+        f"With {versions}, Python {platform.python_version()}, {os.cpu_count()} cores.",
         "",
         "## Durable ask + tell in SQLite",
         "",
@@ -232,7 +233,7 @@ def main() -> None:
         text = page(options, Path(name))
     print(text)
     if options.page is not None:
-        options.page.write_text(text)
+        options.page.write_text(with_origin(text, "make bench-study"))
 
 
 if __name__ == "__main__":

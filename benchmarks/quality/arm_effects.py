@@ -19,6 +19,7 @@ import numpy as np
 import duelist as dl
 from duelist.policies import POLICIES
 from duelist.policies.engine import arm_effects
+from duelist.research.origin import with_origin
 from duelist.study import create_study
 
 NAMES = ("LocalPairUCB", "BestArmPair", "UniformPair")
@@ -321,8 +322,7 @@ def blocks(n: int = 1000, votes: int = 4000, runs: int = 10) -> list[str]:
 
 PAGE = """# Arms without features, and arm effects
 
-Made by `make bench-arm-effects`; [arms.md](../guides/arms.md) says how to use them,
-[decision 27](../contributing/decisions/0027-arms-without-features.md) how they work.
+[arms.md](../guides/arms.md) says how to use them, [decision 27](../contributing/decisions/0027-arms-without-features.md) how they work.
 
 ## What they cost
 
@@ -380,7 +380,8 @@ def main() -> None:
     for text in made.values():
         print(text, flush=True)
     if given.page is not None and given.only is None:
-        given.page.write_text(PAGE.format(rounds=ROUNDS, runs=RUNS, **made))
+        text = PAGE.format(rounds=ROUNDS, runs=RUNS, **made)
+        given.page.write_text(with_origin(text, "make bench-arm-effects"))
 
 
 if __name__ == "__main__":

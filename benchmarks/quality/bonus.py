@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from benchmarks import DOCS
+from duelist.research.origin import with_origin
 from duelist.research.paper import frontier_claims
 from duelist.research.paper.frontier_claims import TAIL
 
@@ -287,7 +288,7 @@ def page(found: dict[str, RegretSummary], runs: int) -> str:
     lines = [
         "# Which bonus a pair should have",
         "",
-        f"Made by `make bench-bonus` (`benchmarks/quality/bonus.py`), {runs} runs of {HORIZON} rounds per problem; do not edit.",
+        f"{runs} runs of {HORIZON} rounds per problem.",
         "",
         "- L = log(1 + T μ' W²), f = μ'/μ'(0) at the gap of the pair; ridges in units of the arms' variance, 1 where none is named.",
         "- mean, rms: mean and root mean square of regret, divided by those of 2 · 0.6 L, the bonus the library had first;",
@@ -336,7 +337,7 @@ def main() -> None:
         parser.error(f"--runs is {runs}; give a multiple of {BLOCK}")
     played = {variant.label: regrets(variant, runs) for variant in track(VARIANTS, description="bonuses")}
     found = {name: summary(mine, played[FORMER.label], played[PLAIN.label]) for name, mine in played.items()}
-    (DOCS / "bonus.md").write_text(page(found, runs), encoding="utf-8")
+    (DOCS / "bonus.md").write_text(with_origin(page(found, runs), "make bench-bonus"), encoding="utf-8")
     draw(found).savefig(DOCS / "bonus.png", dpi=150)
 
 

@@ -23,6 +23,7 @@ from scipy.stats import kendalltau
 
 import duelist as dl
 from benchmarks import DOCS
+from duelist.research.origin import with_origin
 from duelist.simulation.environments import Environment, Hypercube, RawFeatures, World
 from duelist.simulation.evaluation import wilson
 
@@ -58,7 +59,7 @@ POLICIES: dict[str, Callable[..., Any]] = {
 
 INTRODUCTION = f"""# Every policy for four goals
 
-Made by `make bench-cited` with duelist {dl.__version__}. {VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
+{VOTES:,} votes, logistic; every policy with its defaults, in the same worlds with
 the same luck (FGTS, which is slow, in every third); mean and 95 % interval over the runs. *serve*: cumulative average regret of the
 published rule, where an arm may meet itself. The other goals ask about two different arms, and one estimator fits the votes of all
 policies alike. Excess log-loss is over all pairs of arms on the table. The first four are those that `policy_for` recommends.
@@ -225,7 +226,7 @@ def main() -> None:
                 lines.append(line)
     draw(found, given.page.with_suffix(".png"))
     lines.append(f"({time.perf_counter() - began:,.0f} s)")
-    given.page.write_text("\n".join(lines) + "\n")
+    given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-cited"))
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import duelist as dl
 from benchmarks import DOCS
 from duelist.policies.counting import COUNTING_POLICIES
 from duelist.research.datasets import data_folder
+from duelist.research.origin import with_origin
 from duelist.simulation.environments import PreferenceMatrix, winners
 from duelist.simulation.runs import Runs, interval
 
@@ -331,7 +332,7 @@ def draw(results: dict[str, Runs], told_of: dict[str, TableProblem], path: Path)
 
 PAGE = """# The algorithms the field cites, without features
 
-Made by `make bench-classic` (`benchmarks/quality/classic.py`), {horizon:,} rounds, {runs} runs per table ({few} of 64 arms). Why they are
+{horizon:,} rounds, {runs} runs per table ({few} of 64 arms). Why they are
 built as they are: [decision 38](../contributing/decisions/0038-counting-policies.md). Each is `dl.counting.NAME`, and
 `simulate`, the shell and studies find it by name. `dl.reference.counting` has it once more in plain NumPy.
 Its docstring has the rule, the source and all deviations.
@@ -417,7 +418,7 @@ def main() -> None:
         claims=lines(claim.row() for claim in claims(results, {key: p.table for key, p in told_of.items()})),
         costs=lines(cost_rows(costs)),
     )
-    given.page.write_text(text)
+    given.page.write_text(with_origin(text, "make bench-classic"))
 
 
 if __name__ == "__main__":

@@ -21,9 +21,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import duelist as dl
-from benchmarks import made_from
 from duelist.core.arrays import Floats
 from duelist.policies import NativePolicy
+from duelist.research.origin import origin, stored_origin, with_origin
 
 DIM: Final = 5
 SEED: Final = 1
@@ -122,7 +122,7 @@ def _stored(found: Iterable[Played], runs: int) -> dict[str, Any]:
     cells = [
         {**p._asdict(), "final": np.round(p.final, 2).tolist(), "late": np.round(p.late, 3).tolist()} for p in found
     ]
-    return {"commit": made_from(), "runs": runs, "cells": cells}
+    return {**stored_origin(), "runs": runs, "cells": cells}
 
 
 def _line(p: Played) -> str:
@@ -160,8 +160,6 @@ def root_judgement(found: tuple[float, float, float]) -> str:
 
 
 PAGE: Final = """# Long horizons
-
-Made by `make bench-horizons` (`benchmarks/quality/horizons.py`) from commit {commit}; do not edit.
 
 Average regret on the hypercube of figure 1a (d = 5, 32 arms, a random unit θ*), {runs} runs per cell, {fewer} from
 T = 128,000 on for policies that learn in most rounds, and the same worlds for all policies. Every policy knows its horizon T.
@@ -230,8 +228,7 @@ def page(stored: dict[str, Any]) -> str:
         judged = root_judgement(mean_slope) if np.isfinite(mean_slope[0]) else ""
         last = f"{cells[-1].horizon:,}"
         growth.append([name, last, _slope_text(mean_slope), _slope_text(median_slope), judged])
-    return PAGE.format(
-        commit=stored["commit"],
+    text = PAGE.format(
         runs=stored["runs"],
         fewer=max(stored["runs"] // FEWER, 1),
         means=_table(["policy", *heads], (row(name, mean) for name in by_policy)),
@@ -242,6 +239,7 @@ def page(stored: dict[str, Any]) -> str:
         ),
         clear=clear_votes([p for p in everything if p.scale != 1.0]),
     )
+    return with_origin(text, "make bench-horizons", origin(stored))
 
 
 def clear_votes(found: list[Played]) -> str:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from duelist.policies import make_policy
+from duelist.research.origin import with_origin
 from duelist.study.analysis import VoteTable, fit_votes
 from duelist.study.studies import DEFAULT_POLICY
 
@@ -199,7 +200,7 @@ def table(rows: Iterable[tuple[CoverageCell, Found]]) -> list[str]:
 
 PROSE = """# Intervals of the leaderboard
 
-Made by `make bench-intervals`: {logs:,} simulated logs for each line. {n_arms} arms, utilities drawn anew for every log from a normal
+{logs:,} simulated logs for each line. {n_arms} arms, utilities drawn anew for every log from a normal
 distribution of the given spread, votes from Davidson's model. "Intervals that hold" is how many of all arms' 95 % intervals hold
 the true utility (relative to the mean arm), with the standard error over logs; "of the leader" looks only at the arm that came out first.
 The stated rate is {level:.0%}; the aim is 93 to 97 %.
@@ -265,7 +266,7 @@ def main() -> None:
     )
     print(page)
     if options.page is not None:
-        options.page.write_text(page)
+        options.page.write_text(with_origin(page, "make bench-intervals"))
 
 
 if __name__ == "__main__":

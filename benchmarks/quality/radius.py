@@ -24,8 +24,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import duelist as dl
-from benchmarks import made_from
 from duelist.core.arrays import Floats
+from duelist.research.origin import origin, stored_origin, with_origin
 
 DELTA: Final = 0.05
 ROUNDS: Final = 400
@@ -146,7 +146,6 @@ def measure(runs: int, processes: int, minutes: float, before: Iterable[dict[str
 
 PAGE: Final = """# Coverage of the tight radius
 
-Made by `make bench-radius` (`benchmarks/quality/radius.py`) from commit {commit}; do not edit.
 [A radius that is valid and tight](../algorithms/tight-radius.md) has the theorem and its proof.
 
 δ = {delta}; {rounds} votes per run, {fewer} with more than 20 features. After every vote the error of the
@@ -203,8 +202,7 @@ def page(stored: dict[str, Any]) -> str:
         )
     promised = [line for line in found if line["cell"]["scale"] <= line["cell"]["bound"]]
     held = sum(line["covered"] >= (1.0 - DELTA) * line["runs"] for line in promised)
-    return PAGE.format(
-        commit=stored["commit"],
+    text = PAGE.format(
         delta=DELTA,
         rounds=ROUNDS,
         fewer=FEWER_ROUNDS,
@@ -212,6 +210,7 @@ def page(stored: dict[str, Any]) -> str:
         judgement=f"The promise is kept in {held} of {len(promised)} lines in which |θ*| is at most S.",
         table="\n".join(_row(cells) for cells in (heads, ["---"] * len(heads), *rows)),
     )
+    return with_origin(text, "make bench-radius", origin(stored))
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -228,9 +227,10 @@ def main() -> None:
     parser.add_argument("--read", type=Path)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    stored = {"commit": made_from(), "cells": []} if options.read is None else json.loads(options.read.read_text())
+    stored = {"cells": []} if options.read is None else json.loads(options.read.read_text())
     if options.read is None or options.write is not None:
         stored["cells"] = measure(options.runs, options.processes, options.minutes, stored["cells"])
+        stored = stored_origin() | stored  # results that were read keep their origin
     if options.write is not None:
         options.write.write_text(json.dumps(stored))
     if options.page is not None:

@@ -22,6 +22,7 @@ from scipy.stats import beta
 
 import duelist as dl
 from benchmarks import DOCS
+from duelist.research.origin import with_origin
 
 DELTA: Final = 0.1
 PRICES: Final = np.arange(1.0, 10.0)[:, None]
@@ -135,7 +136,7 @@ def page(names: Sequence[str], runs: int, most_votes: int) -> Iterator[str]:
     began = time.perf_counter()
     yield "# Decisions where features do not explain the votes"
     yield ""
-    yield f"Made by `make bench-stopping`; do not edit. `BestArmPair` at error rate {DELTA:g}, {runs} runs per family, at most"
+    yield f"`BestArmPair` at error rate {DELTA:g}, {runs} runs per family, at most"
     yield f"{most_votes:,} votes, a look at the decision after every vote at first and every 5 % later. Alone: features alone ask and"
     yield "decide. With arm effects: the default. Wrong: runs with a wrong decision, and the upper 97.5 % limit of their share."
     yield "Medians count an undecided run with all its votes. Chosen by: the shares of effect sizes in"
@@ -162,7 +163,7 @@ def main() -> None:
     for line in page(given.families, given.runs, given.votes):
         print(line, flush=True)
         lines.append(line)
-    given.page.write_text("\n".join(lines) + "\n")
+    given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-stopping"))
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from duelist.model.utility import Utility, arm_effects
 from duelist.model.vote_fit import fit
 from duelist.model.votes import Votes
 from duelist.policies import make_policy
+from duelist.research.origin import with_origin
 from duelist.study.analysis import VoteTable, fit_votes
 
 SYSTEMS, PROMPTS, RATERS = 8, 40, 20
@@ -167,7 +168,7 @@ def table(rows: list[tuple[SystemCell, Coverage]]) -> str:
 
 PROSE = """# Intervals of systems on prompts
 
-Made by `make bench-system-intervals`. {systems} systems answer {prompts} prompts, and {raters} raters vote. "prompts" is the standard
+{systems} systems answer {prompts} prompts, and {raters} raters vote. "prompts" is the standard
 deviation of an answer's utility about that of its system, "raters" that of a rater's own utility of a system about the crowd's;
 both in log-odds, drawn anew for every log, as are the utilities (standard deviation 1). The truth is the utility of the crowd.
 "Intervals that hold" is the share of all systems' 95 % intervals that hold it, with the standard error over logs; the aim is 93
@@ -269,7 +270,7 @@ def main() -> None:
     )
     print(page)
     if options.page is not None:
-        options.page.write_text(page)
+        options.page.write_text(with_origin(page, "make bench-system-intervals"))
 
 
 if __name__ == "__main__":

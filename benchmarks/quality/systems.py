@@ -22,6 +22,7 @@ from benchmarks.quality.intervals import answers, made_log
 from duelist.core.arms import ArmTable
 from duelist.policies import Policy, make_policy
 from duelist.research.datasets import load_llmfao
+from duelist.research.origin import with_origin
 from duelist.study import Outcome
 from duelist.study.analysis import fit_votes
 
@@ -225,7 +226,7 @@ def cell(votes: list[float], budget: int) -> str:
 
 PROSE = """# Choosing pairs and prompts
 
-Made by `make bench-systems`. Systems answer prompts, and raters vote. Three ways to choose the two systems and the prompt of
+Systems answer prompts, and raters vote. Three ways to choose the two systems and the prompt of
 a vote are compared; all votes are then fitted alike, by system.
 
 - systems: the rule of a study of systems. The policy of the goal chooses two systems, which are compared on the prompt where
@@ -285,7 +286,7 @@ def main() -> None:
     page = PROSE.format(table=table, tau=TAU, low_tau=real.tau, llmfao=llmfao, **GOALS)
     print(page)
     if options.page is not None:
-        options.page.write_text(page)
+        options.page.write_text(with_origin(page, "make bench-systems"))
 
 
 if __name__ == "__main__":

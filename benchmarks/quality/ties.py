@@ -1,6 +1,6 @@
 """Ties in policies: half a win each, left out, or Davidson's model.
 
-    python -m benchmarks.quality.ties --page docs/ties.md
+    python -m benchmarks.quality.ties --page docs/evidence/ties.md
 
 The same arms, luck and prior for all three; only the fit differs.
 """
@@ -24,6 +24,7 @@ from duelist.model.votes import Votes
 from duelist.reference.arm_effects import UtilityPosterior
 from duelist.reference.arm_table_policies import ArmTableLocalPairUCB
 from duelist.reference.pair_choice import AllowedPairs
+from duelist.research.origin import with_origin
 
 ARMS: Final = 8
 SHARES: Final = (0.0, 0.1, 0.25, 0.5)
@@ -129,7 +130,7 @@ def page(runs: int, regret_runs: int, votes: int, rounds: int) -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# Ties"
     yield ""
-    yield f"Made by `make bench-ties`; do not edit. {ARMS} arms without features, utilities N(0, 1), votes by Davidson's model."
+    yield f"{ARMS} arms without features, utilities N(0, 1), votes by Davidson's model."
     yield "Share of ties: between equal arms. Half a win: a tie counts as half a win for either arm, which is what policies do."
     yield "Left out: only decided votes count. Davidson: his model, with its parameter estimated, which is what analyses of"
     yield "studies do. ± is a 95 % interval of the mean."
@@ -176,7 +177,7 @@ def main() -> None:
     for line in page(given.runs, given.regret_runs, given.votes, given.rounds):
         print(line, flush=True)
         lines.append(line)
-    given.page.write_text("\n".join(lines) + "\n")
+    given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-ties"))
 
 
 if __name__ == "__main__":

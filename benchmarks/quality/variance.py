@@ -23,9 +23,9 @@ from typing import Any, Final
 import numpy as np
 
 import duelist as dl
-from benchmarks import made_from
 from duelist.core.arrays import Floats, Ints
 from duelist.policies import NativePolicy
+from duelist.research.origin import origin, stored_origin, with_origin
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms, World
 from duelist.simulation.environments.wrapper import EnvironmentWrapper
 
@@ -104,8 +104,6 @@ def measure(runs: int, processes: int, minutes: float) -> dict[str, dict[str, li
 
 PAGE: Final = """# Who profits where votes vary less
 
-Made by `make bench-variance` (`benchmarks/quality/variance.py`) from commit {commit}; do not edit.
-
 The paper's promise is regret that follows the variance of the votes. On the hypercube (d = 5, T = {rounds:,}, {runs} runs), θ* is
 scaled and regret is divided by the scale: the gaps stay the same and the noise falls. No policy knows the scale. Unequal rounds:
 changing arms ({changing:,} rounds) that are near each other in half of the rounds and far apart in the others. Deterministic
@@ -161,8 +159,7 @@ def page(stored: dict[str, Any]) -> str:
             f"- {aware}: from {first} to {last} the ratio {word}, by a factor of {_interval(np.exp(change))}: "
             f"variance-awareness {'**holds** here' if high < 0.0 else '**does not hold** here'}."
         )
-    return PAGE.format(
-        commit=stored["commit"],
+    text = PAGE.format(
         rounds=CUBE_ROUNDS,
         changing=CHANGING_ROUNDS,
         runs=len(next(iter(next(iter(found.values())).values()))),
@@ -170,6 +167,7 @@ def page(stored: dict[str, Any]) -> str:
         ratios=_table(["pair", *found], rows),
         judgements="\n".join(judgements),
     )
+    return with_origin(text, "make bench-variance", origin(stored))
 
 
 def _log_ratios(aware: Floats, twin: Floats, rng: np.random.Generator) -> Floats:
@@ -202,7 +200,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.read is None:
         found = measure(options.runs, options.processes, options.minutes)
-        stored = {"commit": made_from(), "cells": found}
+        stored = {**stored_origin(), "cells": found}
         if options.write is not None:
             options.write.write_text(json.dumps(stored))
     else:

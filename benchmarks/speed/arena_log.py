@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.quality.intervals import answers
+from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Vote, create_study, load_study
 
 NU = 0.12
@@ -107,7 +108,7 @@ def table(url: str) -> list[str]:
 
 PROSE = """# Leaderboard of a large arena log
 
-Made by `make bench-arena-log`: {votes:,} votes of {raters} raters on {systems} systems and {prompts:,} prompts, about 5 % ties, in an
+{votes:,} votes of {raters} raters on {systems} systems and {prompts:,} prompts, about 5 % ties, in an
 SQLite file, on {cores} cores ({machine}), Python {python}. Medians of {repeats} processes. "Cold": a new process that has just opened
 the study. "Memory": the growth of the process. The load average of the machine was {load:.1f}, so CPU times compare better.
 
@@ -148,7 +149,7 @@ def main() -> None:
     )
     print(page)
     if options.page is not None:
-        options.page.write_text(page)
+        options.page.write_text(with_origin(page, "make bench-arena-log"))
 
 
 if __name__ == "__main__":

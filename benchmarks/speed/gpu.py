@@ -375,7 +375,10 @@ def main() -> None:
             sys.path.insert(0, str(DEVICE_PART.parents[3]))
             for dim in (64, 768):
                 keep("library", library_timed(options.arms, dim))
-        (options.out / "gpu.md").write_text(page(report))
+            from duelist.research.origin import with_origin
+
+            text = with_origin(page(report), "python3 -m benchmarks.speed.gpu --library")
+            (options.out / "gpu.md").write_text(text)
         print(table(report))
         if failures := failed(report):
             sys.exit(f"error: wrong on this device: {failures}")
@@ -387,7 +390,7 @@ def page(report: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks on a GPU",
         "",
-        f"Made by `python3 -m benchmarks.speed.gpu --library` on one {report['device']} with PyTorch {report['torch']}, Triton "
+        f"Measured on one {report['device']} with PyTorch {report['torch']}, Triton "
         f"{report['triton']}, Python {report['python']}. Medians in milliseconds.",
         "",
         "## The best pair of 100,000 arms",

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import special
 
 import duelist as dl
-from benchmarks import made_from
 from duelist.core.arrays import Floats
+from duelist.research.origin import with_origin
 
 SOLVERS: Final = ("newton", "agd", "svrg", "online")
 TRIES: Final = 3
@@ -84,8 +84,6 @@ def solve(problem: Problem, solver: str) -> Solved:
 
 PAGE: Final = """# Solvers of the estimating equation
 
-Made by `make bench-solvers` (`benchmarks/speed/solvers.py`) from commit {commit}; do not edit.
-
 The paper names three ways to compute its estimate: Newton's method, accelerated gradient descent and SVRG, and online learning
 with one pass. `dl.fit_mle(solver=...)` has all four. Times are the shortest of {tries} tries, in milliseconds. The error is
 |θ̂ − root|_H, in standard errors; the root is Newton's. "Units" is the ratio of the largest to the smallest unit of a feature.
@@ -117,7 +115,7 @@ def page() -> str:
             status = "" if found.converged or solver == "online" else ", not converged"
             cells.append(f"{_number(found.milliseconds)} ms, {found.error:.1g}{status}")
         rows.append(cells)
-    return PAGE.format(commit=made_from(), tries=TRIES, table=_table(heads, rows))
+    return with_origin(PAGE.format(tries=TRIES, table=_table(heads, rows)), "make bench-solvers")
 
 
 def _number(value: float) -> str:

@@ -15,7 +15,7 @@ def _named_commit(monkeypatch):
 def test_the_radius_page_counts_the_lines_that_keep_the_promise(monkeypatch):
     few = [radius.Cell(), radius.Cell("VACDB", scale=4.0), radius.Cell("VACDB", radius="theory")]
     monkeypatch.setattr(radius, "cells", lambda: iter(few))
-    stored = json.loads(json.dumps({"commit": "abc1234", "cells": radius.measure(2, 1, 1.0)}))
+    stored = json.loads(json.dumps({"commit": "abc1234", "date": "2026-03-01", "cells": radius.measure(2, 1, 1.0)}))
     text = radius.page(stored)
     assert "from commit abc1234" in text
     assert "in 2 of 2 lines in which |θ*| is at most S" in text
@@ -41,7 +41,7 @@ def test_the_variance_page_judges_each_pair_of_twins(monkeypatch):
     monkeypatch.setattr(variance, "CUBE_ROUNDS", 30)
     monkeypatch.setattr(variance, "CHANGING_ROUNDS", 30)
     monkeypatch.setattr(variance, "ProcessPoolExecutor", _Here)
-    text = variance.page({"commit": "abc1234", "cells": variance.measure(3, 1, 1.0)})
+    text = variance.page({"commit": "abc1234", "date": "2026-03-01", "cells": variance.measure(3, 1, 1.0)})
     assert text.count("variance-awareness **") == len(variance.TWINS)
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from duelist.research.origin import source_commit
+
 FOLDER: Final = "DUELIST_EVIDENCE"
-ROOT: Final = Path(__file__).parents[2]
 
 
 def record(command: str, **measured: Any) -> None:
@@ -22,15 +22,9 @@ def record(command: str, **measured: Any) -> None:
     if not folder:
         return
     Path(folder).mkdir(parents=True, exist_ok=True)
-    line = {"commit": commit(), "at": datetime.now(UTC).isoformat(timespec="seconds"), **measured}
+    line = {"commit": source_commit(), "at": datetime.now(UTC).isoformat(timespec="seconds"), **measured}
     with (Path(folder) / f"{command}.jsonl").open("a") as file:
         file.write(json.dumps(line) + "\n")
-
-
-def commit() -> str:
-    """Return the commit of the code, marked where files have changed since."""
-    command = ["git", "describe", "--always", "--abbrev=10", "--exclude=*", "--dirty=-changed"]
-    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def recorded(command: str) -> list[dict[str, Any]]:

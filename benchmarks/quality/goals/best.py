@@ -25,6 +25,7 @@ from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_pro
 from duelist.core.arrays import Floats
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
+from duelist.research.origin import with_origin
 
 PAGE = DOCS / "goal-best.md"
 KEPT = ROOT / "out" / "goal-best"
@@ -237,7 +238,7 @@ def _milliseconds(name: str, arms: Floats | dl.ArmTable) -> float:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Naming the best arm", "")
-    yield f"Made by `make bench-best` with duelist {dl.__version__}: {runs} runs per problem; all policies meet the same worlds and the"
+    yield f"{runs} runs per problem; all policies meet the same worlds and the"
     yield "same random numbers. `benchmarks/quality/goals/` describes the problems (`problems.py`), the peers (`peers.py`), and the"
     yield "evaluation (`evaluation.py`), which recommends an arm from the votes alone, by the same rule for every policy. In brackets:"
     yield "95 % bootstrap intervals over runs."
@@ -281,7 +282,8 @@ def main() -> None:
         with ProcessPoolExecutor(given.workers) as pool:
             results = {problem: played(problem, given.policies, given.runs, pool) for problem in names}
     given.page.parent.mkdir(parents=True, exist_ok=True)
-    given.page.write_text("\n".join(page(results, given.runs)).rstrip() + "\n")
+    text = "\n".join(page(results, given.runs)).rstrip() + "\n"
+    given.page.write_text(with_origin(text, "make bench-best"))
 
 
 def played(problem: str, names: Sequence[str], runs: int, pool: ProcessPoolExecutor | None) -> dict[str, list[Finding]]:

@@ -21,6 +21,7 @@ import duelist as dl
 from benchmarks import DOCS
 from benchmarks.quality.goals.rewards import CANDIDATES, KINDS, AnswerPairs, RewardWorld, excess, missing, real_logs
 from duelist.core.arrays import Floats
+from duelist.research.origin import made_by, this_part
 
 PAGE = DOCS / "goal-learn.md"
 TEST_PAIRS = 4000
@@ -361,8 +362,10 @@ def main() -> None:
         for line in PARTS[name](given.runs):
             print(line, flush=True)
             lines.append(line)
-        sections[name] = "\n".join([*lines, "", f"({time.perf_counter() - began:,.0f} s)", ""])
-        head = f"# Learning a reward: designed batches and random pairs\n\nMade by `make bench-learn` with duelist {dl.__version__}.\n\n"
+        sections[name] = "\n".join(
+            [*lines, "", f"({time.perf_counter() - began:,.0f} s)", "", made_by("make bench-learn", this_part()), ""]
+        )
+        head = "# Learning a reward: designed batches and random pairs\n\n"
         given.page.write_text(head + "\n".join(sections[part].strip() + "\n" for part in PARTS if part in sections))
 
 

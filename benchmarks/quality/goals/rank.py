@@ -27,6 +27,7 @@ from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_pro
 from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp
+from duelist.research.origin import with_origin
 
 PAGE = DOCS / "goal-rank.md"
 PICTURE = "goal-rank.png"
@@ -329,7 +330,7 @@ def draw(results: Results, path: Path) -> None:
 
 def page(results: Results, runs: int) -> Iterator[str]:
     yield from ("# Ranking", "")
-    yield f"Made by `make bench-rank` with duelist {dl.__version__}: {runs} runs per problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
+    yield f"{runs} runs per problem, {RUNS_OF_LARGE} with {LARGE} arms and more,"
     yield f"{ASAP_RUNS} of ASAP; all policies meet the same worlds and the same random numbers. `benchmarks/quality/goals/` describes"
     yield "the problems (`problems.py`), the peers (`rank_peers.py`), and the ordering (`ordering.py`), which ranks the arms from the votes"
     yield "alone, by the same rule for every policy. Votes to a level: the votes after which the mean over runs first reaches it, checked"
@@ -383,7 +384,8 @@ def main() -> None:
                     flush=True,
                 )
     given.page.parent.mkdir(parents=True, exist_ok=True)
-    given.page.write_text("\n".join(page(results, given.runs)).rstrip() + "\n")
+    text = "\n".join(page(results, given.runs)).rstrip() + "\n"
+    given.page.write_text(with_origin(text, "make bench-rank"))
     draw(results, given.page.parent / PICTURE)
 
 

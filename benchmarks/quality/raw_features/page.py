@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks import DOCS
+from duelist.research.origin import made_by, this_part
 
 PAGE: Final = DOCS / "raw-features.md"
 SECTIONS: Final = (
@@ -40,11 +41,11 @@ def sections_of(page: Path) -> dict[str, str]:
 
 def put(page: Path, name: str, section: str) -> None:
     """Replace one section of the page; the others stay."""
-    sections = sections_of(page) | {name: section}
+    sections = sections_of(page) | {name: f"{section.rstrip()}\n\n{made_by('make bench-raw-features', this_part())}"}
     lines = [
         "# On features as people have them",
         "",
-        "Made by `make bench-raw-features`, each part by itself; do not edit.",
+        "Each part is made by itself.",
         "",
     ]
     for each in SECTIONS:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 
 from duelist.research.experiments.reports import html_report as page
 from duelist.research.experiments.reports.findings import BEYOND, Findings
 from duelist.research.experiments.reports.text_templates import read_template
+from duelist.research.origin import with_origin
 
 
 def html_report(all_findings: Sequence[Findings]) -> str:
@@ -20,20 +19,5 @@ def markdown_report(all_findings: Sequence[Findings]) -> str:
     """Return the claims and tables as Markdown."""
     beyond = all(c.section == BEYOND for o in all_findings for c in o.claims)
     template = read_template("duelist.research.paper", "frontier-page.md" if beyond else "reproduction.md")
-    return template.format(
-        claims=page.markdown_claims(all_findings),
-        sections=page.markdown_sections(all_findings),
-        commit=source_commit(),
-    )
-
-
-def source_commit() -> str:
-    """Return the commit of the sources that run, "-dirty" if they were changed since; "unknown" without a repository."""
-    described = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    try:
-        found = subprocess.run(  # noqa: S603  (fixed arguments)
-            described, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return "unknown"
-    return found.stdout.strip()
+    text = template.format(claims=page.markdown_claims(all_findings), sections=page.markdown_sections(all_findings))
+    return with_origin(text, "make frontier" if beyond else "make figures")

@@ -1,0 +1,406 @@
+"""The generated pages of docs/evidence: what each answers, its command, and whether its inputs have changed since.
+
+    python -m benchmarks.evidence check [--strict]    list pages that are older than their inputs
+    python -m benchmarks.evidence index [--check]     write docs/evidence/index.md, or fail if it is outdated
+
+A change of comments or docstrings alone does not count. `--strict` fails if a page is old; without it only pages without a row
+in `PAGES`, rows without a page, and pages without an origin fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import functools
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from benchmarks import DOCS, ROOT
+from duelist.research.origin import Origin, origins
+
+INDEX: Final = DOCS / "index.md"
+ENGINE: Final = ("native",)
+POLICIES: Final = ("native", "src/duelist/policies")
+RUNS: Final = (*POLICIES, "src/duelist/simulation")
+MODEL: Final = ("src/duelist/model",)
+STUDY: Final = ("src/duelist/study",)
+SERVER: Final = ("src/duelist/server", *STUDY)
+PAPER: Final = ("src/duelist/research/paper", "src/duelist/research/experiments")
+GOALS: Final = "benchmarks/quality/goals"
+
+
+class Evidence(NamedTuple):
+    """A page, the question that it answers, and the paths that its numbers depend on."""
+
+    page: str
+    """Below docs/."""
+    command: str
+    question: str
+    inputs: tuple[str, ...]
+
+
+PAGES: Final = (
+    Evidence("evidence/reproduction.md", "make figures", "Do the paper's claims hold?", (*PAPER, *RUNS)),
+    Evidence("evidence/frontier.md", "make frontier", "Which policy has the least regret?", (*PAPER, *RUNS)),
+    Evidence(
+        "evidence/long-horizons.md",
+        "make bench-horizons",
+        "How does regret grow up to a million rounds?",
+        ("benchmarks/quality/horizons.py", *RUNS),
+    ),
+    Evidence(
+        "evidence/variance.md",
+        "make bench-variance",
+        "Which policies gain where votes vary less?",
+        ("benchmarks/quality/variance.py", *RUNS),
+    ),
+    Evidence(
+        "evidence/radius-coverage.md",
+        "make bench-radius",
+        "Does the tight radius hold?",
+        ("benchmarks/quality/radius.py", *RUNS),
+    ),
+    Evidence(
+        "evidence/bonus.md", "make bench-bonus", "Which bonus should a pair have?", ("benchmarks/quality/bonus.py",)
+    ),
+    Evidence(
+        "evidence/cited.md",
+        "make bench-cited",
+        "How do the policies of cited papers do?",
+        ("benchmarks/quality/cited.py", *RUNS),
+    ),
+    Evidence(
+        "evidence/classic.md",
+        "make bench-classic",
+        "How do the policies that count wins do?",
+        ("benchmarks/quality/classic.py", *RUNS),
+    ),
+    Evidence(
+        "evidence/goal-best.md",
+        "make bench-best",
+        "How many votes does it take to find the best arm?",
+        (GOALS, *RUNS, *MODEL),
+    ),
+    Evidence(
+        "evidence/goal-rank.md",
+        "make bench-rank",
+        "How many votes does it take to rank the arms?",
+        (GOALS, *RUNS, *MODEL),
+    ),
+    Evidence(
+        "evidence/goal-learn.md",
+        "make bench-learn",
+        "What do designed batches gain for reward models?",
+        (GOALS, *RUNS, *MODEL),
+    ),
+    Evidence(
+        "evidence/raw-features.md",
+        "make bench-raw-features",
+        "What happens on features as people have them?",
+        ("benchmarks/quality/raw_features", *RUNS, *MODEL),
+    ),
+    Evidence(
+        "evidence/arm-effects.md",
+        "make bench-arm-effects",
+        "What do arm effects cost and gain?",
+        ("benchmarks/quality/arm_effects.py", *POLICIES, *MODEL),
+    ),
+    Evidence(
+        "evidence/stopping.md",
+        "make bench-stopping",
+        "How often is a stopping decision wrong where features do not explain the votes?",
+        ("benchmarks/quality/stopping.py", *POLICIES, *MODEL),
+    ),
+    Evidence(
+        "evidence/ties.md",
+        "make bench-ties",
+        "What does counting a tie as half a win cost?",
+        ("benchmarks/quality/ties.py", *MODEL, "src/duelist/reference"),
+    ),
+    Evidence(
+        "evidence/intervals.md",
+        "make bench-intervals",
+        "Do the leaderboard's intervals hold?",
+        ("benchmarks/quality/intervals.py", *MODEL),
+    ),
+    Evidence(
+        "evidence/system-intervals.md",
+        "make bench-system-intervals",
+        "Do intervals of systems on prompts hold?",
+        ("benchmarks/quality/system_intervals.py", *MODEL),
+    ),
+    Evidence(
+        "evidence/systems.md",
+        "make bench-systems",
+        "How should a study of systems choose pairs and prompts?",
+        ("benchmarks/quality/systems.py", *POLICIES, *MODEL, "src/duelist/study/asking"),
+    ),
+    Evidence(
+        "evidence/solvers.md",
+        "make bench-solvers",
+        "Which solver is fast, and which is exact?",
+        ("benchmarks/speed/solvers.py", "native/model", "native/numerics", "src/duelist/model/fit.py"),
+    ),
+    Evidence(
+        "evidence/benchmarks.md",
+        "make bench",
+        "How fast are policies and simulations?",
+        ("benchmarks/__main__.py", "benchmarks/speed", *RUNS),
+    ),
+    Evidence(
+        "evidence/benchmarks-study.md",
+        "make bench-study",
+        "How fast are ask and tell of a durable study?",
+        ("benchmarks/study.py", *POLICIES, *MODEL, *STUDY),
+    ),
+    Evidence(
+        "evidence/benchmarks-analyses.md",
+        "make bench-analyses",
+        "How fast are analyses of 100,000 votes?",
+        ("benchmarks/analyses.py", *MODEL, *STUDY),
+    ),
+    Evidence(
+        "evidence/benchmarks-arena-log.md",
+        "make bench-arena-log",
+        "How fast is the leaderboard of 1,000,000 votes?",
+        ("benchmarks/speed/arena_log.py", *MODEL, *STUDY),
+    ),
+    Evidence(
+        "evidence/benchmarks-raters.md",
+        "make bench-raters",
+        "How long do raters wait for a study in Python?",
+        ("benchmarks/raters.py", *POLICIES, *STUDY),
+    ),
+    Evidence(
+        "evidence/benchmarks-server.md",
+        "make bench-server",
+        "How long do raters wait for the server?",
+        ("benchmarks/server.py", *POLICIES, *SERVER),
+    ),
+    Evidence(
+        "evidence/benchmarks-pages.md",
+        "make bench-pages",
+        "How long does an owner wait for the dashboard?",
+        ("benchmarks/pages.py", *SERVER),
+    ),
+    Evidence(
+        "evidence/benchmarks-phone.md",
+        "make bench-phone",
+        "How fast is the rater page on a slow phone?",
+        ("benchmarks/phone.py", "src/duelist/server/pages", "src/duelist/server/routes"),
+    ),
+    Evidence(
+        "evidence/benchmarks-scale.md",
+        "make bench-scale",
+        "What grows with the number of raters, studies and votes?",
+        ("benchmarks/scale.py", *POLICIES, *STUDY),
+    ),
+    Evidence(
+        "evidence/benchmarks-cluster.md",
+        "make bench-cluster",
+        "What happens when parts of a cluster are killed?",
+        ("benchmarks/cluster.py", "src/duelist/research/experiments"),
+    ),
+    Evidence(
+        "evidence/security.md",
+        "make evidence",
+        "What do attacks, crashes and damaged files do?",
+        ("src/duelist/server", "src/duelist/study/storage", "src/duelist/study/formats", "tests/fuzzing"),
+    ),
+    Evidence(
+        "guides/gpu.md",
+        "python3 -m benchmarks.speed.gpu --library",
+        "How fast is the search for pairs on a GPU?",
+        ("benchmarks/speed/gpu.py", "src/duelist/gpu"),
+    ),
+)
+
+
+class Status(NamedTuple):
+    """What is known of a page."""
+
+    evidence: Evidence
+    made: tuple[Origin, ...]
+    changed: tuple[str, ...]
+    """Inputs that have changed since."""
+    problem: str = ""
+
+
+# -- the check ---------------------------------------------------------------------------
+
+
+def git(*arguments: str) -> str | None:
+    """Return the output of git, or None if it fails."""
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else None
+
+
+def status(evidence: Evidence) -> Status:
+    """Compare the inputs of a page with those at the commits that it names."""
+    path = DOCS.parent / evidence.page
+    made = tuple(origins(path.read_text())) if path.exists() else ()
+    if not made:
+        return Status(evidence, (), (), "no origin" if path.exists() else "no page")
+    commits = {each.commit.removesuffix("-dirty") for each in made}
+    if unknown := sorted(commit for commit in commits if git("cat-file", "-e", f"{commit}^{{commit}}") is None):
+        return Status(evidence, made, (), f"unknown commit {', '.join(unknown)}")
+    changed = {name for commit in commits for name in changes(commit, evidence.inputs)}
+    return Status(evidence, made, tuple(sorted(changed)))
+
+
+@functools.cache
+def changes(commit: str, inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the files below `inputs` whose code differs from that of a commit."""
+    names = git("diff", "--name-only", "--no-renames", commit, "--", *inputs) or ""
+    return tuple(name for name in names.splitlines() if is_code(name) and code_then(commit, name) != code_now(name))
+
+
+def is_code(name: str) -> bool:
+    return Path(name).suffix in (".py", ".hpp", ".cpp", ".js", ".css", ".html", ".txt", ".md")
+
+
+@functools.cache
+def code_then(commit: str, name: str) -> str:
+    return without_comments(git("show", f"{commit}:{name}") or "", name)
+
+
+@functools.cache
+def code_now(name: str) -> str:
+    path = ROOT / name
+    return without_comments(path.read_text() if path.exists() else "", name)
+
+
+def without_comments(text: str, name: str) -> str:
+    """Return what a file says to a computer: equal for files that differ in comments, docstrings and layout.
+
+    >>> without_comments("x = 1  # one", "a.py") == without_comments("x   = 1", "a.py")
+    True
+    """
+    if name.endswith(".py"):
+        tree = ast.parse(text)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = [each for each in node.body if not _is_text(each)]
+        return ast.dump(tree)
+    if name.endswith((".hpp", ".cpp", ".js", ".css")):
+        text = re.sub(r"/\*.*?\*/|(?<![:\"'])//[^\n]*", " ", text, flags=re.DOTALL)
+    return " ".join(text.split())
+
+
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def unlisted() -> list[str]:
+    """Return the pages below docs/ that name an origin and have no row."""
+    rows = {each.page for each in PAGES}
+    pages = {path.relative_to(DOCS.parent).as_posix(): path for path in DOCS.parent.rglob("*.md") if path != INDEX}
+    return sorted(
+        name for name, path in pages.items() if name not in rows and (path.parent == DOCS or origins(path.read_text()))
+    )
+
+
+def check(strict: bool) -> bool:
+    """Print what is known of every page; return whether that is acceptable."""
+    found = [status(each) for each in PAGES]
+    width = max(len(each.evidence.page) for each in found)
+    for each in found:
+        print(f"{each.evidence.page:{width}}  {said(each)}")
+    for name in unlisted():
+        print(f"{name}: no row in benchmarks/evidence.py")
+    old, broken = sum(bool(each.changed) for each in found), sum(bool(each.problem) for each in found)
+    print(
+        f"\n{len(found)} pages: {len(found) - old - broken} current, {old} older than their inputs, {broken} unclear."
+    )
+    return not broken and not unlisted() and not (strict and old)
+
+
+def said(status: Status) -> str:
+    """Return the state of a page in words."""
+    if status.problem:
+        return status.problem
+    when = f"{oldest(status.made).commit} ({oldest(status.made).date})"
+    if not status.changed:
+        return f"current, from {when}"
+    named = ", ".join(status.changed[:3]) + (", ..." if len(status.changed) > 3 else "")
+    return f"OLD, from {when}: {len(status.changed)} inputs changed: {named}"
+
+
+def oldest(made: tuple[Origin, ...]) -> Origin:
+    return min(made, key=lambda each: each.date)
+
+
+# -- the overview ------------------------------------------------------------------------
+
+HEAD: Final = """# Evidence
+
+Every number of the documentation was measured by a command, and every page here is written by one. A page names its command, the
+commit of the code, and the date. `make evidence-check` lists the pages whose inputs have changed since; comments do not count.
+`make evidence-index` writes this page.
+
+| page | question | command | time | commit | date |
+|---|---|---|---|---|---|
+"""
+
+
+def index() -> str:
+    """Return the overview."""
+    return HEAD + "\n".join(_rows()) + "\n"
+
+
+def _rows() -> Iterator[str]:
+    times = times_of_help((ROOT / "Makefile").read_text())
+    for each in PAGES:
+        path = DOCS.parent / each.page
+        text = path.read_text()
+        title = text.partition("\n")[0].removeprefix("# ")
+        made = tuple(origins(text))
+        link = path.name if path.parent == DOCS else f"../{each.page}"
+        spent = made[0].seconds if len(made) == 1 else None
+        time = times.get(each.command, "") if spent is None else duration(spent)
+        first = oldest(made) if made else Origin("", "")
+        yield f"| [{title}]({link}) | {each.question} | `{each.command}` | {time} | {first.commit} | {first.date} |"
+
+
+def times_of_help(makefile: str) -> dict[str, str]:
+    """Return the times that the help of targets names.
+
+    >>> times_of_help("bench-ties: for-tests ## Compare fits for ties (10 minutes). Options: RUNS=...")
+    {'make bench-ties': '10 minutes'}
+    """
+    found = re.findall(r"^([a-z-]+):.*? ## .*?\(([^)]*(?:minute|hour)[^)]*)\)", makefile, re.MULTILINE)
+    return {f"make {target}": time for target, time in found}
+
+
+def duration(seconds: int) -> str:
+    """Return processor time in words.
+
+    >>> duration(48), duration(330)
+    ('48 CPU seconds', '6 CPU minutes')
+    """
+    return f"{seconds} CPU seconds" if seconds < 100 else f"{seconds / 60:,.0f} CPU minutes"
+
+
+def main() -> None:
+    """Check the pages, or write their overview."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    checking = commands.add_parser("check")
+    checking.add_argument("--strict", action="store_true", help="fail if a page is older than its inputs")
+    overview = commands.add_parser("index")
+    overview.add_argument("--check", action="store_true", help="fail if the page is outdated")
+    given = parser.parse_args()
+    if given.command == "check":
+        sys.exit(not check(given.strict))
+    if not given.check:
+        INDEX.write_text(index())
+    elif not INDEX.exists() or INDEX.read_text() != index():
+        sys.exit("docs/evidence/index.md is outdated: run `make evidence-index`.")
+
+
+if __name__ == "__main__":
+    main()
