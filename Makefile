@@ -69,7 +69,7 @@ clean: ## Delete builds and results; keep .venv.
 	rm -rf out build dist
 
 ##@ Check
-.PHONY: lint types docs-check docs format tidy coverage
+.PHONY: lint types docs-check docs site site-serve format tidy coverage
 lint: for-tests $(VENV)/.group-lint ## Check style and imports: ruff, import-linter, shellcheck, clang-format, schemas.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -88,11 +88,19 @@ format: for-tests $(VENV)/.group-lint ## Format Python and C++ in place.
 tidy: for-tests $(VENV)/.group-lint ## Run clang-tidy over the C++ sources.
 	scripts/tidy $(BIN)
 
-docs: for-tests $(VENV)/.group-lint ## Generate the tree and the picture of docs/contributing/architecture.md.
+docs: for-tests $(VENV)/.group-lint ## Draw the pictures of the documentation that are made by code, and the tree of the architecture page.
 	$(BIN)/python scripts/draw_architecture.py
+	$(BIN)/python scripts/site/draw_pictures.py
 
-docs-check: for-tests $(VENV)/.group-lint ## Fail if docs/contributing/architecture.md is older than the code.
+docs-check: for-tests $(VENV)/.group-lint site ## Fail if the architecture page is older than the code, or the site has a broken link.
 	$(BIN)/python scripts/draw_architecture.py --check
+
+site: for-tests $(VENV)/.group-docs ## Build the documentation site into out/site, and check its links.
+	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python scripts/site/check_built.py out/site
+
+site-serve: for-tests $(VENV)/.group-docs ## Serve the documentation site while you edit it.
+	$(BIN)/mkdocs serve
 
 ##@ Test
 .PHONY: test test-install test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres

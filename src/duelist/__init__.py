@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UniformPair,
         counting,
         make_policy,
+        register_policy,
         restore_policy,
     )
     from duelist.policies.goals import policy_for
