@@ -13,7 +13,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -24,11 +24,14 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Ellipse, FancyArrowPatch, FancyBboxPatch
 
 import duelist as dl
+from duelist.core.figures import PALETTE, label_lines
 from duelist.policies import counting, linear
+from duelist.simulation.regret_plot import RegretCurve, draw_regret
 
 ROOT: Final = Path(__file__).parents[2]
 IMAGES: Final = ROOT / "docs" / "images"
-BLUE, ORANGE, GREEN, PURPLE, GRAY = "#0072b2", "#d55e00", "#009e73", "#aa4499", "#767676"
+BLUE, ORANGE, GREEN, PURPLE = PALETTE[:4]
+GRAY: Final = "#767676"
 STYLES: Final = ("-", "--", "-.", ":")
 STYLE: Final = {
     "font.size": 11,
@@ -47,16 +50,6 @@ def save(name: str) -> None:
     plt.savefig(path, metadata={"Date": None})
     plt.close("all")
     print(path.relative_to(ROOT))
-
-
-def label_ends(axes: Axes, ends: Sequence[tuple[float, float, str, str]]) -> None:
-    """Write each label beside the end of its curve, moved apart where curves end close together."""
-    low, high = axes.get_ylim()
-    step = 0.065 * (high - low)
-    last = -np.inf
-    for x, y, text, color in sorted(ends, key=lambda end: end[1]):
-        last = max(y, last + step)
-        axes.text(x + 0.02 * axes.get_xlim()[1], last, text, va="center", color=color)
 
 
 def draw_loop() -> None:
@@ -137,36 +130,23 @@ def draw_width() -> None:
     save("concepts/width.svg")
 
 
-def plot_curves(axes: Axes, runs: dl.Runs, kind: str = "average") -> list[tuple[float, float, str, str]]:
-    """Draw the mean regret of each policy with the 95 % interval of the mean; return where the labels belong."""
-    ends = []
-    for label, color, style in zip(runs.labels, (BLUE, ORANGE, GREEN, PURPLE), STYLES, strict=False):
-        kept = np.unique(np.linspace(0, len(runs.rounds) - 1, 50).astype(int))
-        curves, rounds = runs.regret(label, kind)[:, kept], runs.rounds[kept]
-        mean = curves.mean(axis=0)
-        half = 1.96 * curves.std(axis=0, ddof=1) / np.sqrt(len(curves))
-        axes.plot(rounds, mean, style, color=color, lw=2)
-        axes.fill_between(rounds, mean - half, mean + half, color=color, alpha=0.2, lw=0)
-        ends.append((float(rounds[-1]), float(mean[-1]), label, color))
-    axes.set_xlim(0, runs.horizon)
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("round")
-    axes.set_ylabel(f"cumulative {kind} regret (lower is better)")
-    return ends
+def plot_regret(axes: Axes, runs: dl.Runs) -> None:
+    """Draw regret as `Runs.plot` does, with fewer points per curve, so that the file is small."""
+    kept = np.unique(np.linspace(0, len(runs.rounds) - 1, 80).astype(int))
+    drawn = {}
+    for label in runs.labels:
+        regrets = runs.regret(label)[:, kept]
+        mean = regrets.mean(axis=0)
+        half = 1.96 * regrets.std(axis=0, ddof=1) / np.sqrt(len(regrets))
+        drawn[label] = RegretCurve(runs.rounds[kept], mean, mean - half, mean + half)
+    draw_regret(axes, drawn)
 
 
-def draw_regret() -> None:
+def draw_curves() -> None:
     """Draw regret curves of four policies."""
-    runs = dl.simulate(
-        ["UniformPair", "GreedyUniform", "VACDB", "LocalPairUCB"], "Hypercube:dim=5", horizon=2000, runs=32, seed=0
-    )
+    names = ["UniformPair", "GreedyUniform", "VACDB", "LocalPairUCB"]
     _, axes = plt.subplots(figsize=(7.5, 4.2))
-    ends = plot_curves(axes, runs)
-    axes.set_ylim(0, 500)
-    label_ends(axes, [end for end in ends if end[1] <= 500])
-    for name, height, color in (("UniformPair", 470, BLUE), ("GreedyUniform", 330, ORANGE)):
-        mean = runs.regret(name).mean(axis=0)
-        axes.text(runs.rounds[int(np.searchsorted(mean, height))] + 35, height, name, color=color, va="center")
+    plot_regret(axes, dl.simulate(names, "Hypercube:dim=5", horizon=1000, runs=32, seed=0))
     save("concepts/regret.svg")
 
 
@@ -184,15 +164,13 @@ def draw_layers() -> None:
     table = np.array(counts)
     used = [k for k in range(table.shape[1]) if table[-1, k] >= 5]
     _, axes = plt.subplots(figsize=(7.5, 3.6))
-    ends = []
     for k, color in zip(used, (BLUE, ORANGE, GREEN, PURPLE, GRAY, "#000000"), strict=False):
-        axes.plot(np.arange(1, 1001), table[:, k], STYLES[k % 4], color=color, lw=2)
-        ends.append((1000.0, float(table[-1, k]), f"layer {k + 1}", color))
+        axes.plot(np.arange(1, 1001), table[:, k], STYLES[k % 4], color=color, lw=2, label=f"layer {k + 1}")
     axes.set_xlim(0, 1000)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("round")
     axes.set_ylabel("votes in the layer")
-    label_ends(axes, ends)
+    label_lines(axes)
     save("concepts/layers.svg")
 
 
@@ -254,11 +232,9 @@ def made(name: str) -> dl.Policy:
 def _draw_policy(name: str, runs: dl.Runs, world: str) -> None:
     mpl.rcParams["svg.fonttype"] = "none"  # text stays text, so that the files are small
     _, axes = plt.subplots(figsize=(6.5, 3.6))
-    ends = plot_curves(axes, runs)
-    label_ends(axes, ends)
+    plot_regret(axes, runs)
     count = len(runs.regret(runs.labels[0]))
     axes.set_title(f"{world}; {count} runs, defaults; mean and 95 % interval", fontsize=9, color="#444444")
-    axes.set_ylabel("average regret (lower is better)")
     save(f"regret/{name}.svg")
 
 
@@ -284,7 +260,7 @@ def draw_tutorials() -> None:
 
 
 PARTS: Final[dict[str, tuple[Callable[[], None], ...]]] = {
-    "concepts": (draw_loop, draw_links, draw_width, draw_regret, draw_layers, draw_stopping),
+    "concepts": (draw_loop, draw_links, draw_width, draw_curves, draw_layers, draw_stopping),
     "regret": (draw_policies,),
     "tutorials": (draw_tutorials,),
 }
