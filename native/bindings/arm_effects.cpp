@@ -4,6 +4,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings/duels.hpp"
 #include "bindings/feature_scale.hpp"
 #include "model/arm_effects_mixture.hpp"
 #include "policies/selection_rule.hpp"
@@ -60,10 +61,12 @@ ArmTable table_of(const ArmEffectsState& state, const Integers& ids, const Matri
 }
 
 void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference, double outcome, double mass) {
+    Exclusive exclusive(mixture);
     check_arm(first);
     check_arm(second);
     require(difference.extent(0) == mixture.best().dim, "The difference does not match the policy.");
     require(outcome >= 0.0 && outcome <= 1.0 && mass >= 0.0 && mass < INF, "outcome or mass is invalid.");
+    nb::gil_scoped_release release;
     if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass);
 }
 
@@ -72,6 +75,7 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const S
                                        Matrix features, bool distinct, const IndexPairs& exclude,
                                        const IndexPairs& pending, Matrix differences, Vector masses,
                                        std::optional<Words> words, i64 t) {
+    Exclusive exclusive(mixture);
     const ArmEffectsState& state = mixture.best();
     i64 count = pending.extent(0);
     require(differences.extent(0) == count && masses.extent(0) == count &&
@@ -81,17 +85,23 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const S
     PairSet excluded = pair_set(exclude, ids.extent(0));
     ArmTable table = table_of(state, ids, features, distinct, &excluded);
     Sfc64 random = words ? generator(*words) : mixture.random;
-    std::optional<ArmEffectsState> expected = state.for_round(table.features, table.n);
-    if (count > 0 && !expected) expected = state;
     for (i64 k = 0; k < count; k++) {
-        i64 first = pending.data()[2 * k], second = pending.data()[2 * k + 1];
+        for (i64 arm : {pending.data()[2 * k], pending.data()[2 * k + 1]}) check_arm(arm);
         double mass = masses.data()[k];
-        check_arm(first);
-        check_arm(second);
         require(mass >= 0.0 && mass < INF, "The mass of a pending duel is invalid.");
-        if (mass > 0.0) expected->add_expected({first, second, differences.data() + k * state.dim}, mass);
     }
-    Decision duel = rule.decide_with_effects(expected ? *expected : state, random, t, table);
+    Decision duel;
+    {
+        nb::gil_scoped_release release;
+        std::optional<ArmEffectsState> expected = state.for_round(table.features, table.n);
+        if (count > 0 && !expected) expected = state;
+        for (i64 k = 0; k < count; k++) {
+            i64 first = pending.data()[2 * k], second = pending.data()[2 * k + 1];
+            double mass = masses.data()[k];
+            if (mass > 0.0) expected->add_expected({first, second, differences.data() + k * state.dim}, mass);
+        }
+        duel = rule.decide_with_effects(expected ? *expected : state, random, t, table);
+    }
     return {duel.first, duel.second, to_numpy(random)};
 }
 
@@ -104,6 +114,7 @@ const ArmEffectsState& model_of(const ArmEffectsMixture& mixture, i64 model) {
 // chosen ones with all, and the utility of that arm.
 std::tuple<FloatArray, FloatArray, FloatArray, double> posterior(const ArmEffectsMixture& mixture, i64 model,
                                                                  Integers ids, Matrix features, Integers chosen) {
+    Exclusive exclusive(mixture);
     const ArmEffectsState& state = model_of(mixture, model);
     ArmTable table = table_of(state, ids, features);
     std::optional<ArmEffectsState> adapted = state.for_round(table.features, table.n);
@@ -121,6 +132,7 @@ std::tuple<FloatArray, FloatArray, FloatArray, double> posterior(const ArmEffect
 
 // Squared widths of the pairs of an arm with all others.
 FloatArray squared_widths(const ArmEffectsMixture& mixture, i64 model, Integers ids, Matrix features, i64 arm) {
+    Exclusive exclusive(mixture);
     const ArmEffectsState& state = model_of(mixture, model);
     ArmTable table = table_of(state, ids, features);
     require(arm >= 0 && arm < table.n, "The arm has an invalid position.");
@@ -132,6 +144,7 @@ FloatArray squared_widths(const ArmEffectsMixture& mixture, i64 model, Integers 
 
 // The prior variances of theta in a round with these arms.
 FloatArray prior_variances(const ArmEffectsMixture& mixture, i64 model, Matrix features) {
+    Exclusive exclusive(mixture);
     const ArmEffectsState& state = model_of(mixture, model);
     require(features.extent(0) > 0 && features.extent(1) == state.dim, "The arms do not match the policy.");
     std::optional<ArmEffectsState> adapted = state.for_round(features.data(), features.extent(0));
@@ -187,6 +200,7 @@ ArrayDict arrays_of(const WeightedArmEffects& model) {
 }
 
 std::vector<ArrayDict> arrays_of_models(const ArmEffectsMixture& mixture) {
+    Exclusive exclusive(mixture);
     std::vector<ArrayDict> out;
     for (const WeightedArmEffects& model : mixture.models) out.push_back(arrays_of(model));
     return out;
@@ -266,12 +280,25 @@ ArmEffectsMixture restore_arm_effects(const std::string& link, const std::vector
 
 void bind_arm_effects(nb::module_& m) {
     nb::class_<ArmEffectsMixture>(m, "ArmEffectsMixture", "The posterior of a policy with arm effects, by model.")
-        .def_prop_ro("dim", [](const ArmEffectsMixture& mixture) { return mixture.best().dim; })
-        .def_prop_ro("votes", [](const ArmEffectsMixture& mixture) { return mixture.best().uses() / 2; })
-        .def_prop_ro("best", &ArmEffectsMixture::index_of_best)
+        .def_prop_ro("dim",
+                     [](const ArmEffectsMixture& mixture) {
+                         Exclusive exclusive(mixture);
+                         return mixture.best().dim;
+                     })
+        .def_prop_ro("votes",
+                     [](const ArmEffectsMixture& mixture) {
+                         Exclusive exclusive(mixture);
+                         return mixture.best().uses() / 2;
+                     })
+        .def_prop_ro("best",
+                     [](const ArmEffectsMixture& mixture) {
+                         Exclusive exclusive(mixture);
+                         return mixture.index_of_best();
+                     })
         .def_prop_ro(
             "log_weights",
             [](const ArmEffectsMixture& mixture) {
+                Exclusive exclusive(mixture);
                 std::vector<double> weights;
                 for (const WeightedArmEffects& model : mixture.models) weights.push_back(model.log_weight());
                 return to_numpy(weights);
@@ -280,6 +307,7 @@ void bind_arm_effects(nb::module_& m) {
         .def_prop_ro(
             "variances",
             [](const ArmEffectsMixture& mixture) {
+                Exclusive exclusive(mixture);
                 std::vector<double> variances;
                 for (const WeightedArmEffects& model : mixture.models)
                     variances.insert(variances.end(), {model.state.effect_variance, model.state.feature_variance});
@@ -287,16 +315,32 @@ void bind_arm_effects(nb::module_& m) {
             },
             nb::rv_policy::move)
         .def_prop_ro(
-            "theta", [](const ArmEffectsMixture& mixture) { return to_numpy(mixture.best().theta); },
+            "theta",
+            [](const ArmEffectsMixture& mixture) {
+                Exclusive exclusive(mixture);
+                return to_numpy(mixture.best().theta);
+            },
             nb::rv_policy::move)
         .def_prop_ro(
-            "words", [](const ArmEffectsMixture& mixture) { return to_numpy(mixture.random); }, nb::rv_policy::move)
+            "words",
+            [](const ArmEffectsMixture& mixture) {
+                Exclusive exclusive(mixture);
+                return to_numpy(mixture.random);
+            },
+            nb::rv_policy::move)
         .def(
-            "set_words", [](ArmEffectsMixture& mixture, Words words) { mixture.random = generator(words); }, "words"_a)
+            "set_words",
+            [](ArmEffectsMixture& mixture, Words words) {
+                Exclusive exclusive(mixture);
+                mixture.random = generator(words);
+            },
+            "words"_a)
         .def(
             "observe_arms",
             [](ArmEffectsMixture& mixture, Matrix features) {
+                Exclusive exclusive(mixture);
                 require(features.extent(1) == mixture.best().dim, "The arms do not match the policy.");
+                nb::gil_scoped_release release;
                 mixture.observe_arms(features.data(), features.extent(0));
             },
             "features"_a)

@@ -1,9 +1,26 @@
 // Arms and duels of a live round. A round takes microseconds, so these conversions bypass nanobind.
 #pragma once
 
+#include <mutex>
+
 #include "bindings/arrays.hpp"
 
 namespace duelist {
+
+// Holds a policy until the end of the scope. Another thread that wants it waits without the interpreter lock, and so
+// stops nobody who uses other policies.
+class Exclusive {
+public:
+    template <typename Policy>
+    explicit Exclusive(const Policy& policy) : lock_(policy.in_use.mutex, std::try_to_lock) {
+        if (lock_.owns_lock()) return;
+        nb::gil_scoped_release release;
+        lock_.lock();
+    }
+
+private:
+    std::unique_lock<std::recursive_mutex> lock_;
+};
 
 // A C-contiguous (n, dim) array of doubles; `is_valid` is false for any other object.
 class ArmsBuffer {

@@ -48,6 +48,7 @@ std::optional<DuelObject> asked_duel(const LivePolicy& policy, i64 id) {
 
 // The next duel. None if the arms need the slow path, which checks them, or if no pair is allowed.
 std::optional<DuelObject> ask(LivePolicy& policy, nb::object arms, bool distinct) {
+    Exclusive exclusive(policy);
     ArmsBuffer view(arms.ptr());
     if (!view.is_valid() || !policy.state || view.n() == 0 || view.dim() != policy.state->dim ||
         !is_in_range(view.data(), view.n() * view.dim()))
@@ -57,12 +58,14 @@ std::optional<DuelObject> ask(LivePolicy& policy, nb::object arms, bool distinct
 
 std::optional<DuelObject> ask_with_exclusions(LivePolicy& policy, Matrix arms, bool distinct,
                                               const IndexPairs& exclude) {
+    Exclusive exclusive(policy);
     PairSet excluded = pair_set(exclude, arms.extent(0));
     return asked_duel(policy, policy.ask(table_of(policy, arms, distinct, excluded)));
 }
 
 // Learn the outcome of a pending duel. Return false, without a change, if an argument is invalid.
 bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object weight) {
+    Exclusive exclusive(policy);
     i64 id, first = -1, second = -1;
     if (Py_TYPE(duel.ptr()) == duel_class.type) {
         if (!read_field(duel.ptr(), duel_class.id, id) || !read_field(duel.ptr(), duel_class.first, first) ||
@@ -87,6 +90,7 @@ bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object we
 std::tuple<i64, i64, i64, double> consider(LivePolicy& policy, Matrix arms, Matrix differences, Integers layers,
                                            Vector shares, std::optional<Words> words, i64 rounds, bool distinct,
                                            const IndexPairs& exclude) {
+    Exclusive exclusive(policy);
     i64 count = differences.extent(0);
     require(layers.extent(0) == count && shares.extent(0) == count &&
                 (count == 0 || differences.extent(1) == state_of(policy).dim),
@@ -101,7 +105,11 @@ std::tuple<i64, i64, i64, double> consider(LivePolicy& policy, Matrix arms, Matr
     ArmTable table = table_of(policy, arms, distinct, excluded);
     std::optional<Sfc64> random;
     if (words) random = generator(*words);
-    Decision duel = policy.consider(table, pending, random, rounds);
+    Decision duel;
+    {
+        nb::gil_scoped_release release;
+        duel = policy.consider(table, pending, random, rounds);
+    }
     return {duel.first, duel.second, duel.layer, duel.share};
 }
 
@@ -116,14 +124,18 @@ DuelFingerprints fingerprints_of(const std::optional<FingerprintPair>& arms) {
 
 void learn(LivePolicy& policy, Vector difference, double outcome, double weight, i64 layer, double share,
            std::optional<FingerprintPair> fingerprints) {
+    Exclusive exclusive(policy);
     require(difference.extent(0) == state_of(policy).dim, "The difference does not match the policy.");
     require(layer >= -1 && layer < policy.max_layers(), "The layer is invalid.");
     require(outcome >= 0.0 && outcome <= 1.0 && weight > 0.0 && weight <= MAX_WEIGHT && share >= 0.0 && share < INF,
             "outcome, weight or share is invalid.");
-    policy.learn(difference.data(), outcome, weight, layer, share, fingerprints_of(fingerprints));
+    const DuelFingerprints arms = fingerprints_of(fingerprints);
+    nb::gil_scoped_release release;
+    policy.learn(difference.data(), outcome, weight, layer, share, arms);
 }
 
 std::tuple<i64, double> place(LivePolicy& policy, Vector difference) {
+    Exclusive exclusive(policy);
     require(difference.extent(0) == state_of(policy).dim, "The difference does not match the policy.");
     LayerAssignment assigned = policy.rule->assign_layer(*policy.state, difference.data(), policy.workspace());
     return {assigned.layer, assigned.share};
@@ -137,6 +149,7 @@ using BatchResult = std::tuple<IntArray, nb::typed<nb::list, DuelObject>, FloatA
 // context has no allowed pair.
 std::optional<BatchResult> ask_batch(LivePolicy& policy, Tensor3 arms, i64 k, i64 threads, bool distinct,
                                      std::optional<Integers> counts) {
+    Exclusive exclusive(policy);
     i64 n = arms.extent(0), candidates = arms.extent(1), dim = state_of(policy).dim;
     require(arms.extent(2) == dim && n > 0 && candidates > 0, "The arms do not match the policy.");
     require(!counts || counts->extent(0) == n, "counts must have one entry per context.");
@@ -173,30 +186,36 @@ std::optional<BatchResult> ask_batch(LivePolicy& policy, Tensor3 arms, i64 k, i6
 // -- inspection -------------------------------------------------------------------------------
 
 FloatArray estimate(LivePolicy& policy, i64 number) {
+    Exclusive exclusive(policy);
     Layer& layer = layer_of(policy, number);
     if (layer.fit_status == FitStatus::unfinished) layer.fit_status = FitStatus::outdated;
     return to_numpy(policy.state->theta(number, policy.workspace().solver), {policy.state->dim});
 }
 
 FloatArray precision_factor(LivePolicy& policy, i64 number) {
+    Exclusive exclusive(policy);
     const Layer& layer = layer_of(policy, number);
     return to_numpy(layer.factor.data(), {policy.state->dim, policy.state->dim});
 }
 
 FloatArray curvature_factor(LivePolicy& policy, i64 number) {
+    Exclusive exclusive(policy);
     layer_of(policy, number);
     PolicyState copy = state_of(policy);  // inspection must not change the state
     return to_numpy(copy.local_curvature(number, policy.workspace().solver), {copy.dim, copy.dim});
 }
 
 double radius(LivePolicy& policy, i64 number) {
+    Exclusive exclusive(policy);
     Layer& layer = layer_of(policy, number);
+    nb::gil_scoped_release release;
     policy.rule->prepare(*policy.state, policy.workspace());
     return layer.radius;
 }
 
 // The total weight of the outcomes that each layer has learned.
 FloatArray learned(LivePolicy& policy) {
+    Exclusive exclusive(policy);
     std::vector<double> weights;
     for (const Layer& layer : state_of(policy).layers) weights.push_back(layer.learned);
     return to_numpy(weights);
@@ -208,6 +227,7 @@ using PendingRecord = std::tuple<i64, i64, i64, i64, double, FloatArray, WordArr
 
 // (id, first, second, layer, share, difference, fingerprints) of each pending duel.
 std::vector<PendingRecord> pending(const LivePolicy& policy) {
+    Exclusive exclusive(policy);
     std::vector<PendingRecord> records;
     for (const auto& [id, asked] : policy.pending) {
         u64 fingerprints[] = {asked.arms.first, asked.arms.second};
@@ -219,12 +239,14 @@ std::vector<PendingRecord> pending(const LivePolicy& policy) {
 }
 
 std::vector<i64> pending_ids(const LivePolicy& policy) {
+    Exclusive exclusive(policy);
     std::vector<i64> ids;
     for (const auto& [id, asked] : policy.pending) ids.push_back(id);
     return ids;
 }
 
 std::optional<std::pair<i64, i64>> pending_positions(const LivePolicy& policy, i64 id) {
+    Exclusive exclusive(policy);
     auto found = policy.pending.find(id);
     if (found == policy.pending.end()) return std::nullopt;
     return std::pair(found->second.duel.first, found->second.duel.second);
@@ -232,6 +254,7 @@ std::optional<std::pair<i64, i64>> pending_positions(const LivePolicy& policy, i
 
 void add_pending(LivePolicy& policy, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference,
                  std::optional<FingerprintPair> fingerprints) {
+    Exclusive exclusive(policy);
     const PolicyState& state = state_of(policy);
     DuelFingerprints arms = fingerprints_of(fingerprints);
     bool is_valid = difference.extent(0) == state.dim && is_in_range(difference.data(), state.dim) && layer >= -1 &&
@@ -251,11 +274,13 @@ void set_next_id(LivePolicy& policy, i64 id) {
 }
 
 std::optional<ArrayDict> pair_counts(const LivePolicy& policy) {
+    Exclusive exclusive(policy);
     if (!policy.pair_counts.complete()) return std::nullopt;
     return write_pair_counts(policy.pair_counts);
 }
 
 void set_pair_counts(LivePolicy& policy, const ArrayDict& arrays) {
+    Exclusive exclusive(policy);
     const PolicyState& state = state_of(policy);
     PairCounts counts = read_pair_counts(arrays, policy.max_counted_pairs());
     require(counts.pairs().empty() || state.has_learned(), "Votes are counted, but none were learned.");
@@ -292,7 +317,13 @@ void bind_live_policy(nb::module_& m) {
                 new (self) LivePolicy(std::move(rule));
             },
             "rule"_a)
-        .def("begin", &LivePolicy::begin, "state"_a)
+        .def(
+            "begin",
+            [](LivePolicy& policy, const PolicyState& first) {
+                Exclusive exclusive(policy);
+                policy.begin(first);
+            },
+            "state"_a)
         .def("ask", &ask, "arms"_a.none(), "distinct"_a)
         .def("ask_with_exclusions", &ask_with_exclusions, "arms"_a, "distinct"_a, "exclude"_a)
         .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none())
@@ -303,13 +334,23 @@ void bind_live_policy(nb::module_& m) {
              "fingerprints"_a = nb::none())
         .def("place", &place, "difference"_a)
         .def(
-            "forget", [](LivePolicy& policy, i64 id) { return policy.pending.erase(id) == 1; }, "id"_a)
+            "forget",
+            [](LivePolicy& policy, i64 id) {
+                Exclusive exclusive(policy);
+                return policy.pending.erase(id) == 1;
+            },
+            "id"_a)
         .def("estimate", &estimate, "layer"_a)
         .def("precision_factor", &precision_factor, "layer"_a)
         .def("curvature_factor", &curvature_factor, "layer"_a)
         .def("radius", &radius, "layer"_a)
         .def_prop_ro(
-            "state", [](LivePolicy& policy) { return policy.state; }, nb::rv_policy::move)
+            "state",
+            [](LivePolicy& policy) {
+                Exclusive exclusive(policy);
+                return policy.state;
+            },
+            nb::rv_policy::move)
         .def_prop_ro("dim", [](LivePolicy& policy) { return policy.state ? policy.state->dim : 0; })
         .def_prop_ro("rounds", [](LivePolicy& policy) { return policy.state ? policy.state->rounds : 0; })
         .def_prop_ro("max_layers", &LivePolicy::max_layers)

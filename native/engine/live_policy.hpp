@@ -8,6 +8,7 @@
 #include "engine/batch.hpp"
 #include "engine/pending_pairs.hpp"
 #include "model/pair_counts.hpp"
+#include "numerics/parallel.hpp"
 
 namespace duelist {
 
@@ -25,6 +26,7 @@ public:
     std::map<i64, AskedDuel> pending;
     i64 next_id = 0;
     PairCounts pair_counts;
+    InUse in_use;
 
     explicit LivePolicy(std::shared_ptr<const SelectionRule> rule) : rule(std::move(rule)) {}
 

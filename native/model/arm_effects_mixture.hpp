@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/arm_effects.hpp"
+#include "numerics/parallel.hpp"
 #include "numerics/random.hpp"
 
 namespace duelist {
@@ -29,6 +30,7 @@ public:
 
     std::vector<WeightedArmEffects> models;  // never empty
     Sfc64 random;
+    InUse in_use;
 
     const ArmEffectsState& best() const { return models[index_of_best()].state; }
 

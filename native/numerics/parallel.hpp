@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -12,6 +13,15 @@
 namespace duelist {
 
 inline constexpr i64 MAX_THREADS = 256;
+
+// A lock of one object. Copies have their own.
+struct InUse {
+    mutable std::recursive_mutex mutex;
+
+    InUse() = default;
+    InUse(const InUse&) {}
+    InUse& operator=(const InUse&) { return *this; }
+};
 
 // The number of threads that `pieces` pieces of work can use.
 inline i64 usable_threads(i64 threads, i64 pieces) {
