@@ -46,7 +46,7 @@ def make_app(options: ServerOptions) -> FastAPI:
         title="duelist",
         version=__version__,
         summary="Studies of pairwise preferences, over HTTP.",
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=None,  # `service.description` returns it, encoded once
         docs_url=None,  # these pages load scripts from other hosts
         redoc_url=None,
         lifespan=running,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -10,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 from weakref import WeakValueDictionary
 
 from duelist.server.content import ContentRenderer
@@ -18,6 +19,7 @@ from duelist.server.events import StudyEvents
 from duelist.server.hidden_names import HiddenNames, HiddenNumbers
 from duelist.server.http.file_streams import FileCache
 from duelist.server.http.rate_limits import RateLimiter
+from duelist.server.monitoring.health import Health
 from duelist.server.monitoring.metrics import Metrics
 from duelist.server.options import ServerOptions
 from duelist.server.worker.client import WorkerClient
@@ -73,6 +75,8 @@ class ServerContext:
         self.live_threads = ThreadPoolExecutor(LIVE_PAIRS, thread_name_prefix="duelist-live")
         self._open_studies: OrderedDict[int, _StudyHandle] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
+        self.health = Health(self._is_responding)
+        self._api_description: bytes | None = None
         self.open_streams = Counter[str]()
         """Open event streams by token."""
         self._events: WeakValueDictionary[int, StudyEvents] = WeakValueDictionary()  # kept while subscribed to
@@ -161,6 +165,17 @@ class ServerContext:
         """Return the events of a study."""
         await self.require_study(study_id)
         return self._events.setdefault(study_id, StudyEvents(lambda: self.study(study_id)))
+
+    async def _is_responding(self) -> bool:
+        await asyncio.to_thread(self.storage.find_study, "")
+        return await self.worker.is_responding()
+
+    async def api_description(self, describe: Callable[[], dict[str, Any]]) -> bytes:
+        """Return the OpenAPI description, which is made and encoded once."""
+        if self._api_description is None:
+            made = await asyncio.to_thread(describe)
+            self._api_description = json.dumps(made, ensure_ascii=False, separators=(",", ":")).encode()
+        return self._api_description
 
     # -- tokens --------------------------------------------------------------------------
 

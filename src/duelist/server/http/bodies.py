@@ -25,15 +25,19 @@ _SCOPE_KEY: Final = "duelist_body"
 
 
 class BodyLimit(NamedTuple):
-    """The size of a body in bytes (None: the largest upload), and the seconds in which it must arrive."""
+    """The size of a body in bytes (None: the largest upload), the seconds in which it must arrive, and its values as JSON."""
 
     size: int | None
     seconds: float
+    values: int = 20_000
+    """Entries of arrays and objects: each wrong one takes time, in which nobody else is served."""
 
 
 JSON: Final = BodyLimit(2**20, 30.0)
-IDS: Final = BodyLimit(4 * 2**20, 30.0)
-PUBLIC: Final = BodyLimit(16 * 2**10, 10.0)
+IDS: Final = BodyLimit(4 * 2**20, 30.0, values=100_100)
+PUBLIC: Final = BodyLimit(16 * 2**10, 10.0, values=250)
+RATER: Final = BodyLimit(256 * 2**10, 30.0, values=250)
+"""What raters send, to any route."""
 UPLOAD: Final = BodyLimit(None, 900.0)
 MAX_JSON_ARMS: Final = 32 * 2**20
 """Largest body of arms as one JSON document; more arms are sent as lines."""
@@ -104,19 +108,26 @@ def too_large(limit: int) -> RequestError:
     return RequestError(413, "too_large", f"The body is larger than {limit} bytes.", "Send less at a time.")
 
 
+def smaller(one: BodyLimit, other: BodyLimit) -> BodyLimit:
+    """Return the smaller size and the fewer values of two limits, and the time of the first."""
+    sizes = [limit.size for limit in (one, other) if limit.size is not None]
+    return BodyLimit(min(sizes, default=None), one.seconds, min(one.values, other.values))
+
+
 class JsonRequest(Request):
     """A request whose JSON is checked by `parse_json`; `values` are those of the body, once it is read."""
 
     values: Any = None
+    max_values: int | None = None
 
     async def json(self) -> Any:
         """Return the body as JSON values."""
-        self.values = parse_json(await self.body())
+        self.values = parse_json(await self.body(), self.max_values)
         return self.values
 
 
-def parse_json(body: bytes) -> Any:
-    r"""Return the values of JSON in UTF-8; reject what databases and other programs cannot hold.
+def parse_json(body: bytes, max_values: int | None = None) -> Any:
+    r"""Return the values of JSON in UTF-8; reject what databases and other programs cannot hold, and too many values.
 
     >>> parse_json(b'{"a": [1, 2.5, "x"]}')
     {'a': [1, 2.5, 'x']}
@@ -132,6 +143,10 @@ def parse_json(body: bytes) -> Any:
         raise _malformed(f"The body has more than {MAX_DEPTH} levels of arrays and objects.") from error
     if _may_be_deep(text) and _depth(value) > MAX_DEPTH:
         raise _malformed(f"The body has more than {MAX_DEPTH} levels of arrays and objects.")
+    if max_values is not None and text.count(",") >= max_values and _has_more(value, max_values):
+        raise RequestError(
+            422, "invalid_input", f"The body has more than {max_values:,} values.", "Send fewer at a time."
+        )
     if "\\u" in text:
         _check_texts(value)
     return value
@@ -173,6 +188,17 @@ def _depth(value: Any) -> int:
             if isinstance(child, dict | list)
         ]
     return depth
+
+
+def _has_more(value: Any, most: int) -> bool:
+    """Return whether arrays and objects have more than `most` entries in all."""
+    entries, waiting = 0, [value]
+    while waiting and entries <= most:
+        each = waiting.pop()
+        if isinstance(each, dict | list):
+            entries += len(each)
+            waiting += each.values() if isinstance(each, dict) else each
+    return entries > most
 
 
 _UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")

@@ -9,7 +9,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
 from duelist.server.errors import RequestError
-from duelist.server.http.bodies import JSON, LIMITS, JsonRequest, allow_body
+from duelist.server.http.bodies import JSON, LIMITS, RATER, JsonRequest, allow_body, smaller
 from duelist.server.monitoring.audit import CALLER, audits, record_action
 
 PREFIX: Final = "/api/v1"
@@ -36,8 +36,11 @@ class CheckedRoute(APIRoute):
                 request.scope[CALLER] = await check.authenticate(request)  # type: ignore[union-attr]
             if names is not None:
                 _check_query(request, names)
-            allow_body(request, limit, request.app.state.server.options.max_upload_bytes)
+            caller = request.scope.get(CALLER)
+            allowed = limit if caller is None or caller.is_privileged else smaller(limit, RATER)
+            allow_body(request, allowed, request.app.state.server.options.max_upload_bytes)
             inner = JsonRequest(request.scope, request.receive)
+            inner.max_values = allowed.values
             response = await handle(inner)
             if is_audited:
                 await record_action(inner, self.path.removeprefix(PREFIX))

@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from duelist import __version__
@@ -23,15 +23,20 @@ metrics_router = APIRouter(route_class=CheckedRoute, tags=["server"])
 
 @router.get("/health", responses=error_responses() | ERROR_SCHEMA)
 async def health(server: ServerDep) -> schemas.HealthResponse:
-    """Return 200 if the server, its storage and its background worker respond."""
+    """Return 200 if the server, its storage and its background worker respond. They are asked at most once per second."""
     if server.stopping.is_set():
         raise RequestError(503, "stopping", "The server is stopping.", "Try another server process.")
-    await asyncio.to_thread(server.storage.find_study, "")
-    if not await server.worker.is_responding():
+    if not await server.health.is_responding():
         raise RequestError(
             503, "worker_down", "The background worker does not respond.", "It is restarted; raters are not affected."
         )
     return schemas.HealthResponse(status="ok", version=__version__)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+async def description(request: Request, server: ServerDep) -> Response:
+    """Return the OpenAPI description."""
+    return Response(await server.api_description(request.app.openapi), media_type="application/json")
 
 
 @metrics_router.get("/metrics", response_class=PlainTextResponse, responses=error_responses(401, 403))
