@@ -15,6 +15,8 @@ from typing import Final
 
 _PREFIX: Final = "~"
 _TAG_BYTES: Final = 16
+_BLOCK_BYTES: Final = 256
+"""Names are padded to a multiple of this, since a length can say whose item it is."""
 _HALF_BITS: Final = 26
 _ROUNDS: Final = 6
 
@@ -34,6 +36,7 @@ class HiddenNames:
     def hide(self, study: int, name: str) -> str:
         """Return the hidden name of a file in a study, with its suffix."""
         plain = name.encode()
+        plain += bytes(-len(plain) % _BLOCK_BYTES)
         tag = self._mac(f"tag {study} ".encode() + plain)[:_TAG_BYTES]
         text = base64.urlsafe_b64encode(tag + self._encrypt(tag, plain)).decode().rstrip("=")
         return f"{_PREFIX}{text}{PurePosixPath(name).suffix.lower()}"
@@ -43,7 +46,7 @@ class HiddenNames:
         text = hidden.removeprefix(_PREFIX).partition(".")[0]
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            name = self._encrypt(raw[:_TAG_BYTES], raw[_TAG_BYTES:]).decode()
+            name = self._encrypt(raw[:_TAG_BYTES], raw[_TAG_BYTES:]).decode().rstrip("\0")
         except (binascii.Error, ValueError):
             return None
         return name if hmac.compare_digest(self.hide(study, name).encode(), hidden.encode()) else None

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pytest
 
+from duelist.server.hidden_names import HiddenNames
 from duelist.study.voting.tell import MAX_CHANGES, MAX_PENDING
 from tests.helpers.server import Running
 from tests.server.conftest import checked, opened, refused, token_of
@@ -183,3 +184,12 @@ def test_names_of_files_and_contexts_are_hidden_from_raters(
             refused(client.get(path), 404, "unknown_arm")
     with server.client(token_of(admin, other, "rater", rater="eve")) as client:
         refused(client.get(f"{other}/media/{source.rpartition('/')[2]}"), 404, "unknown_arm")
+
+
+def test_the_length_of_a_media_address_does_not_tell_whose_picture_it_is() -> None:
+    """An encrypted name was as long as the name: `gpt-4/1.png` and `llama-2-70b/1.png` differed by 8 characters."""
+    names = HiddenNames(b"secret")
+    files = ["gpt-4/1.png", "llama-2-70b/1.png", f"{'a' * 100}/é.png"]
+    hidden = [names.hide(7, file) for file in files]
+    assert len({len(each) for each in hidden}) == 1
+    assert [names.reveal(7, each) for each in hidden] == files
