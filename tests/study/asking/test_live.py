@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -128,6 +130,11 @@ class Hook(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/answer")
             self.end_headers()
+        elif self.path == "/endless":
+            with suppress(OSError):
+                for number in range(1000):
+                    self.wfile.write(f"X-{number}: x\r\n".encode() if number else b"HTTP/1.1 200 OK\r\n")
+                    time.sleep(0.02)
         else:
             bodies = {"/text": "hello", "/none": "{}", "/large": '"' + "x" * (MAX_ANSWER_BYTES + 1) + '"'}
             self.reply(200 if self.path in bodies else 401, bodies.get(self.path, ""))
@@ -171,6 +178,14 @@ def test_a_system_answers_over_http(hook: str) -> None:
 def test_what_is_no_answer_is_an_error(hook: str, path: str, words: str) -> None:
     with pytest.raises(SystemFailed, match=words):
         HttpSystem(f"{hook}/{path}")("Why?")
+
+
+def test_a_system_that_sends_headers_for_ever_is_cut_off(hook: str) -> None:
+    """Its time began anew with every header, so that it held a place for pairs of live answers as long as it liked."""
+    started_at = time.monotonic()
+    with pytest.raises(SystemFailed, match="did not answer"):
+        HttpSystem(f"{hook}/endless", timeout=0.3)("Why?")
+    assert time.monotonic() - started_at < 10  # of 20 s
 
 
 def test_nobody_listens() -> None:

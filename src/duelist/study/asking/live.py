@@ -12,10 +12,13 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import socket
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NoAnswerInTime
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -69,29 +72,45 @@ class HttpSystem:
         target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         headers = {"Content-Type": "application/json", "Accept": "application/json", **self.headers}
         try:
-            connection.request("POST", target, json.dumps({"prompt": prompt}).encode(), headers)
-            response = connection.getresponse()
-            if response.status != 200:
-                raise SystemFailed(f"A system answered with the status {response.status}.", "Check its log.")
-            return _answer_in(_read(connection, response, end))
+            connection.connect()
+            with _hung_up_at(connection.sock, end):
+                connection.request("POST", target, json.dumps({"prompt": prompt}).encode(), headers)
+                response = connection.getresponse()
+                if response.status != 200:
+                    raise SystemFailed(f"A system answered with the status {response.status}.", "Check its log.")
+                return _answer_in(_read(response, end))
         except (OSError, http.client.HTTPException) as error:
             raise SystemFailed(f"A system did not answer: {type(error).__name__}.", "Check its address.") from error
         finally:
             connection.close()
 
 
-def _read(connection: http.client.HTTPConnection, response: http.client.HTTPResponse, end: float) -> bytes:
+@contextmanager
+def _hung_up_at(connected: socket.socket, end: float) -> Iterator[None]:
+    """End a connection at this time: its own limit starts anew with every byte."""
+
+    def hang_up() -> None:
+        with suppress(OSError):  # closed already
+            connected.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(end - time.monotonic(), hang_up)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _read(response: http.client.HTTPResponse, end: float) -> bytes:
     """Return the body; stop reading at the end of the time, or of the size that is allowed."""
     body = b""
     while chunk := response.read1(_CHUNK):
         body += chunk
-        left = end - time.monotonic()
         if len(body) > MAX_ANSWER_BYTES:
             raise SystemFailed(f"An answer has more than {MAX_ANSWER_BYTES:,} bytes.", "Shorten it.")
-        if left <= 0.0:
-            raise SystemFailed("A system took too long to answer.", "Raise its timeout, or let it answer faster.")
-        if connection.sock is not None:
-            connection.sock.settimeout(left)
+    if time.monotonic() >= end:
+        raise SystemFailed("A system took too long to answer.", "Raise its timeout, or let it answer faster.")
     return body
 
 
