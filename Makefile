@@ -19,7 +19,8 @@ EVIDENCE := out/evidence
 # What `make attack` runs; the folders hold more tests, which attack nothing.
 ATTACKS := tests/server/attacks tests/server/routes/test_session.py tests/server/test_deploy.py tests/fuzzing \
 	tests/server/routes/test_analysis.py::test_an_archive_names_no_module \
-	tests/study/test_untrusted_policies.py tests/study/storage/test_private_files.py
+	tests/study/test_untrusted_policies.py tests/study/storage/test_private_files.py \
+	tests/study/asking/test_live.py tests/policies/engine/test_threads.py
 
 .DEFAULT_GOAL := help
 .PHONY: help

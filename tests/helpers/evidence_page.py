@@ -22,6 +22,54 @@ all of its checks have passed, with the commit that it ran on. Each command take
 `SECURITY.md` lists the promises that these tests check, and `make attack` repeats the attacks that once worked.
 """
 
+FINDINGS: Final = (
+    (
+        "a rater, or a stranger, sends JSON with very many unknown fields or wrong values",
+        "explaining each of them stopped the server for seconds",
+        "attacks/test_floods.py",
+    ),
+    (
+        "a policy with many features chooses a pair",
+        "it held the interpreter's lock, so raters of all other studies waited",
+        "policies/engine/test_threads.py",
+    ),
+    (
+        "a rater compares the lengths of the encrypted addresses of pictures",
+        "they were as long as the names of the files, and so told whose item it is",
+        "attacks/test_raters.py",
+    ),
+    (
+        "a reader, or whoever has a shared link of results, reads the settings",
+        "they had the completion codes, for which participants are paid",
+        "attacks/test_access.py",
+    ),
+    (
+        "a live system sends headers for ever",
+        "it held its place among live pairs for longer than its timeout",
+        "asking/test_live.py",
+    ),
+    (
+        "a stranger asks for the API description, or for the health, without end",
+        "each request encoded it again, or asked database and worker",
+        "attacks/test_floods.py",
+    ),
+)
+"""Attack, what happened, and the test that repeats it."""
+HELD: Final = (
+    "Held: redirects, frames, parameters and completion codes of recruiting; sessions, CSRF and origins; scopes of every endpoint; media "
+    "paths; bad HTTP; odd encodings and numbers in every parameter and body; times of raters' pairs by kind; event streams after "
+    "revocation; and live systems that answer slowly, with too much, compressed, with redirects, or with something else than JSON."
+)
+
+
+def attacks() -> str:
+    rows = [[attack, effect, f"`{test}`"] for attack, effect, test in FINDINGS]
+    return (
+        "## Attacks on the finished server\n\nThe finished server was attacked once more from its documentation alone. Each finding was "
+        "fixed, and a test that failed before repeats it (`make attack`).\n\n"
+        f"{table(['attack', 'what happened', 'test'], rows)}\n\n{HELD}\n"
+    )
+
 
 def total(lines: Lines, name: str) -> str:
     return f"{sum(line[name] for line in lines):,}"
@@ -119,7 +167,7 @@ SECTIONS: Final[dict[str, tuple[str, Callable[[Lines], str]]]] = {
 
 def page(folder: Path, before: str) -> str:
     """Return the page. A section without new measurements stays as it was recorded on the page before."""
-    parts = [HEAD]
+    parts = [HEAD, attacks()]
     for command, (title, section) in SECTIONS.items():
         lines = read(folder, command)
         new = f"## {title}\n\nNot measured.\n"

@@ -27,7 +27,11 @@ ANY = {
     ("GET", "/api/v1/languages/{language}"),
     ("GET", f"{S}/media/{{key}}"),
 }
-RATING = {("GET", f"{S}/me"), *(("POST", f"{S}/{verb}") for verb in ("arrive", "ask", "votes", "undo", "release"))}
+RATING = {
+    ("GET", f"{S}/me"),
+    ("GET", f"{S}/live/{{duel}}"),
+    *(("POST", f"{S}/{verb}") for verb in ("arrive", "ask", "votes", "undo", "release", "live")),
+}
 LOOKING = {
     ("GET", "/api/v1/studies"),
     ("GET", S),

@@ -158,3 +158,19 @@ def test_the_audit_log_is_for_admins_and_forgets_erased_raters(
     assert "ana" not in [each["subject"] for each in actions(admin, study)]
     with signed_in(server, token_of(admin, study, "admin", label="Bea")):
         assert (actions(admin)[0]["action"], actions(admin)[0]["label"]) == ("POST /session", "Bea")
+
+
+def test_a_reader_sees_no_completion_codes(server: Running, admin: httpx.Client, study: str) -> None:
+    """A shared link of results has a reader's token: whoever had it could be paid without a vote."""
+    recruiting = {
+        "participant": "PID",
+        "places": 9,
+        "completed": {"code": "C1ABC", "redirect": "https://a.example/?cc=C1ABC"},
+    }
+    checked(admin.patch(study, json={"settings": {"recruiting": recruiting}}))
+    with server.client(token_of(admin, study, "reader")) as reader:
+        shown = [checked(reader.get(study)), *checked(reader.get("/studies"))["studies"]]
+    for each in shown:
+        assert "C1ABC" not in str(each)
+        assert each["settings"]["recruiting"]["places"] == 9
+    assert "C1ABC" in str(checked(admin.get(study)))

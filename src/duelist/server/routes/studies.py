@@ -42,6 +42,7 @@ from duelist.study.administration.archive import read_manifest
 from duelist.study.formats import FORMATS
 from duelist.study.items.features import FEATURE_KINDS
 from duelist.study.languages import LANGUAGES, load_catalogue
+from duelist.study.participation.recruiting import ENDINGS, Ending
 
 router = APIRouter(route_class=CheckedRoute, tags=["studies"])
 _FILE: Responses = {200: {"content": {"application/octet-stream": {}}, "description": "The file."}}
@@ -64,16 +65,21 @@ def creation_options(
     return given.goal or other_goal, settings
 
 
-async def summary(server: ServerContext, study_id: int, request: Request) -> schemas.StudyResponse:
-    """Return the summary of a study."""
+async def summary(
+    server: ServerContext, study_id: int, request: Request, with_codes: bool = True
+) -> schemas.StudyResponse:
+    """Return the summary of a study, with completion codes or without."""
     rows = {row.id: row for row in await asyncio.to_thread(server.storage.list_studies)}
     if study_id not in rows:
         server.forget_study(study_id)
         await server.require_study(study_id)  # raises UnknownStudy
-    return _study_response(rows[study_id], server, request)
+    return _study_response(rows[study_id], server, request, with_codes)
 
 
-def _study_response(row: Any, server: ServerContext, request: Request) -> schemas.StudyResponse:
+def _study_response(row: Any, server: ServerContext, request: Request, with_codes: bool) -> schemas.StudyResponse:
+    settings = {name: value for name, value in to_plain(row.settings).items() if name not in ("gold", "feature_recipe")}
+    if not with_codes:  # they are worth money to participants, and a shared link of results has a reader's token
+        settings["recruiting"] |= dict.fromkeys(ENDINGS, to_plain(Ending()))
     return schemas.StudyResponse(
         id=row.id,
         name=row.name,
@@ -82,9 +88,7 @@ def _study_response(row: Any, server: ServerContext, request: Request) -> schema
         arms=row.counters.n_arms,
         duels=row.counters.n_duels,
         votes=row.counters.n_votes,
-        settings={
-            name: value for name, value in to_plain(row.settings).items() if name not in ("gold", "feature_recipe")
-        },
+        settings=settings,
         rate_url=server.options.page_url(f"/rate/{row.id}", str(request.base_url)),
     )
 
@@ -100,7 +104,8 @@ async def studies(
     rows = await asyncio.to_thread(server.storage.list_studies)
     own = caller.token.study
     shown = [row for row in rows if (own is None or row.id == own) and (archived or row.state != "archived")]
-    return schemas.StudiesResponse(studies=[_study_response(row, server, request) for row in shown])
+    with_codes = caller.token.scope is ADMIN
+    return schemas.StudiesResponse(studies=[_study_response(row, server, request, with_codes) for row in shown])
 
 
 @router.post("/studies", status_code=201, responses=error_responses(401, 403, 409, 422))
@@ -121,8 +126,8 @@ async def create(
 async def read(
     study: schemas.StudyId, request: Request, server: ServerDep, caller: StudyReader
 ) -> schemas.StudyResponse:
-    """Return a study."""
-    return await summary(server, study, request)
+    """Return a study. Completion codes and their addresses are for admins."""
+    return await summary(server, study, request, with_codes=caller.token.scope is ADMIN)
 
 
 @router.patch("/studies/{study}", responses=IN_STUDY)
