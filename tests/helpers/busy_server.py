@@ -22,7 +22,7 @@ from duelist.server.hidden_names import HiddenNumbers
 from duelist.study import Study, create_study, delete_study
 from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers.busy_owners import Owner
-from tests.helpers.busy_study import rebuilt
+from tests.helpers.busy_study import PATIENCE, rebuilt
 from tests.helpers.forked_server import TOKEN, ForkedServer, fork_server
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
@@ -188,9 +188,9 @@ class Crowd:
     def wait_for_progress(self, also_owners: bool) -> None:
         """Wait until a vote was acknowledged, and an owner's action, too: killing an idle server tests nothing."""
         votes, deeds = len(self.raters.acknowledged), self.deeds().total()
-        give_up = time.monotonic() + 120
+        give_up = time.monotonic() + PATIENCE
         while len(self.raters.acknowledged) == votes or (also_owners and self.deeds().total() == deeds):
-            assert time.monotonic() < give_up, "nothing was acknowledged for two minutes"
+            assert time.monotonic() < give_up, f"nothing was acknowledged for {PATIENCE} seconds"
             self.check()
             time.sleep(0.001)
 

@@ -40,7 +40,7 @@ def test_a_number_that_stands_for_none_misleads_nobody(estimator, n_arms):
         utilities = arms @ [-2.0, 0.7]
         arms[-1, 0], utilities[-1] = 99999.0, utilities[:-1].min() - 1.0
         policy = dl.BestArmPair(random_state=seed, estimator=estimator)
-        for look in range(10):
+        for look in range(40):
             best = told(policy, arms, utilities, 8, seed=[seed, look]).decided_arm(arms, 0.1)
             if best is not None:
                 announced, wrong = announced + 1, wrong + int(best != np.argmax(utilities))

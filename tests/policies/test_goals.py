@@ -185,7 +185,7 @@ def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_algorithms_by_name_are_there() -> None:
-    (table,) = re.findall(r"\| you read about .*?\n\n", PAGE + "\n", flags=re.DOTALL)
+    (table,) = re.findall(r"\| paper .*?\n\n", PAGE + "\n", flags=re.DOTALL)
     named = [
         name for row in table.strip().splitlines()[2:] for name in re.findall(r"`([A-Z]\w+)[`(]", row.split("|")[2])
     ]

@@ -219,9 +219,9 @@ def vacdb(table: Table) -> list[tuple[int, int]]:
 
 def stagewise(table: Table) -> list[tuple[int, int]]:
     policy, remaining, s = table.policy, list(range(table.n)), 1
-    eta, everyone = policy.eta(table.n), list(range(table.n))
+    everyone = list(range(table.n))
     while True:
-        sigma = policy.layer(s).precision
+        sigma, eta = policy.layer(s).precision, policy.eta(table.n, s)
         p = {
             (i, j): eta * table.width(i, j, sigma)
             for i, j in table.pairs(different=True)

@@ -34,12 +34,16 @@ def test_a_horizon_of_its_own_is_kept() -> None:
 
 def test_policies_play_without_a_horizon_on_request() -> None:
     runs = dl.simulate([dl.VACDB(), "MaxInP"], WORLD, horizon=40, runs=2, tell_horizon=False)
-    assert runs.settings["policies"] == {"VACDB": "VACDB()", "MaxInP": "MaxInP()"}
+    assert runs.settings["policies"] == {"VACDB": "VACDB(radius='practical')", "MaxInP": "MaxInP()"}
 
 
 def test_labels_leave_out_the_horizon_of_the_simulation() -> None:
     runs = dl.simulate(["VACDB", dl.VACDB(scale=2.0), dl.VACDB(horizon=9)], WORLD, horizon=40, runs=2)
-    assert runs.labels == ["VACDB()", "VACDB(scale=2.0)", "VACDB(horizon=9)"]
+    assert runs.labels == [
+        "VACDB(radius='practical')",
+        "VACDB(radius='practical', scale=2.0)",
+        "VACDB(horizon=9, radius='practical')",
+    ]
 
 
 def test_a_policy_that_needs_a_horizon_gets_it_by_name() -> None:

@@ -29,6 +29,8 @@ HINTS: Final = {
     "study_exists.name": "Use it, add --if-missing, or choose another name.",
     "study_exists.settings": "Leave it out, change it with `duelist study change {study} KEY=VALUE` where it can be changed, or choose "
     "another name.",
+    "study_full": "Raise the number of places in the Settings tab of the dashboard, which `duelist serve` opens, or wait until a "
+    "participant drops out.",
     "study_not_open": "Open it again with `duelist study open {study}`.",
     "unknown_arm.arm": "Add it with `duelist study add-items`.",
     "unknown_arm.context": "Add its items with `duelist study add-items`.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,6 +36,8 @@ _SETTLED: Final = 1e-6
 """Largest change of theta by one more Newton step, relative to its norm in standardised features, of a converged fit."""
 _SETTLED_ENOUGH: Final = 1e-2
 """The same where the caller gave a tolerance."""
+_UNSEEN: Final = 2.0**-50
+"""Root mean square of changes of margins that double precision cannot tell from none, since chances are near 1/2."""
 _LEAST_GRADIENT: Final = 1e-3
 """Smallest scale of the gradient, as a share of the sum of its terms' sizes: with ties alone it is 0 at theta = 0."""
 AUTO: Final = "auto"
@@ -239,7 +242,10 @@ def _step_left(rows: Rows, ridge_scale: Floats | None, theta: Floats, gradient: 
         step = np.linalg.solve(curvature / sizes / sizes[:, None], gradient / sizes)
     except np.linalg.LinAlgError:
         return float("inf")
-    return float(np.linalg.norm(step) / max(float(np.linalg.norm(theta * sizes)), _TINY))
+    left = float(np.linalg.norm(step))
+    if left <= _UNSEEN * math.sqrt(float(mass.sum())):
+        return 0.0
+    return left / max(float(np.linalg.norm(theta * sizes)), _TINY)
 
 
 def _check_rows(

@@ -72,7 +72,7 @@ def effect_variances(dim: int, ridge: float | None = None) -> Floats:
     makes policies explore longer (docs/contributing/decisions/0049).
 
     >>> effect_variances(0)[0].tolist()
-    [1.0, 1.0, 0.0]
+    [1.0, 1.0, -0.0]
     """
     if ridge is not None:
         return np.array([[1.0 / ridge, 1.0 / ridge, 0.0]])

@@ -167,9 +167,9 @@ def make_policy(policy: str | Policy, *, horizon: int | None = None, **settings:
     """Return the policy with that name and these settings. A policy without a horizon gets `horizon`.
 
     >>> make_policy("vacdb", horizon=100)
-    VACDB(horizon=100)
+    VACDB(horizon=100, radius='practical')
     >>> make_policy(VACDB(scale=0.5), horizon=100)
-    VACDB(horizon=100, scale=0.5)
+    VACDB(horizon=100, radius='practical', scale=0.5)
     >>> make_policy("MaxInP:scale=0.5")
     MaxInP(scale=0.5)
     """
@@ -191,7 +191,7 @@ def fill_horizon(policy: Policy, horizon: int) -> Policy:
     """Return a fresh policy with that horizon if `policy` takes one and has none, and otherwise `policy` itself.
 
     >>> fill_horizon(VACDB(), 100), fill_horizon(VACDB(horizon=50), 100)
-    (VACDB(horizon=100), VACDB(horizon=50))
+    (VACDB(horizon=100, radius='practical'), VACDB(horizon=50, radius='practical'))
     """
     params = policy.params
     if "horizon" not in params or params["horizon"] is not None:

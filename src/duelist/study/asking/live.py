@@ -161,7 +161,7 @@ def ask_live(
     if prompt is None or (isinstance(prompt, str) and not prompt.strip()):
         raise InvalidInput("The prompt is empty.", "Write one.", field="prompt")
     if study.state != "open":
-        raise StudyNotOpen("The study is not open.", "Open it again with `open`.")
+        raise StudyNotOpen(f"Study {study.name!r} is {study.state}.", "Open it again with `open`.", study=study.name)
     context = context_id(prompt)
     there = [arm for arm in study.arms(context) if arm.system is not None]
     known = {arm.system: arm.id for arm in there if not arm.retired}

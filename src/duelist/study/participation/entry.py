@@ -179,6 +179,7 @@ def _admit(tx: Transaction, cache: StudyCache, rater: str, parameters: Mapping[s
         raise StudyFull(
             f"All {cache.settings.recruiting.places} places of study {cache.name!r} are taken.",
             "Raise `places` in the setting recruiting, or wait until a participant drops out.",
+            study=cache.name,
         )
 
 

@@ -312,15 +312,15 @@ def test_generated_ids_avoid_ids_of_the_file(plan):
     "texts", ["\n" * 16_000, " \n" * 8_000, "|" + " " * 16_000, "- " + "x" * 100_000, "-" * 16_000]
 )
 def test_long_texts_are_searched_for_markdown_quickly(plan, texts):
-    started = time.perf_counter()
+    started = time.process_time()
     plan("a.json", f'["{texts}", "b"]'.replace("\n", "\\n"))
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_long_numbers_are_parsed_quickly(plan):
-    started = time.perf_counter()
+    started = time.process_time()
     plan("a.tsv", "id\ttext\na\t" + "1" * 30_000 + "x\nb\ty\n")
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_nested_lists_are_markdown(plan):

@@ -99,6 +99,6 @@ def test_codes_and_texts_stay_texts(tmp_path, cells):
 
 
 def test_very_long_cells_are_parsed_quickly(tmp_path):
-    started = time.perf_counter()
+    started = time.process_time()
     column(tmp_path, ["1 000" + " 000" * 20_000 + "x", "(" * 50_000, "$" + " " * 50_000 + "5", "1e999", "2e999"])
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
