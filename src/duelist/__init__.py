@@ -61,6 +61,7 @@ if TYPE_CHECKING:
         delete_study,
         list_studies,
         load_study,
+        plan_study,
         restore_study,
     )
 
@@ -87,7 +88,7 @@ _NAMES = {
     "simulation.simulate": ("simulate",),
     "study": (
         "AsyncStudy", "HttpSystem", "Outcome", "Study", "ask_live", "backup_storage", "copy_study", "create_study",
-        "delete_study", "list_studies", "load_study", "restore_study",
+        "delete_study", "list_studies", "load_study", "plan_study", "restore_study",
     ),
 }  # fmt: skip
 """The module that defines each public name."""
@@ -164,6 +165,7 @@ __all__ = [
     "load_scorer",
     "load_study",
     "make_policy",
+    "plan_study",
     "policies",
     "policy_for",
     "reference",

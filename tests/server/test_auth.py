@@ -65,6 +65,7 @@ OWNING_ALL = {
     ("DELETE", "/api/v1/tokens/{token}"),
     ("POST", "/api/v1/files/preview"),
     ("POST", "/api/v1/files/create"),
+    ("POST", "/api/v1/plan"),
 }
 EVERYTHING = [ANY, RATING, LOOKING, OWNING, LOOKING_AT_ALL, OWNING_ALL]
 

@@ -20,7 +20,20 @@ from duelist.server.errors import RequestError, error_body, error_response, rate
 from duelist.server.http.middleware import RequestMiddleware
 from duelist.server.monitoring.logs import log_event
 from duelist.server.options import ServerOptions
-from duelist.server.routes import analysis, arms, files, live, pages, raters, rating, service, session, studies, tokens
+from duelist.server.routes import (
+    analysis,
+    arms,
+    files,
+    live,
+    pages,
+    planning,
+    raters,
+    rating,
+    service,
+    session,
+    studies,
+    tokens,
+)
 
 _CODES = {
     400: "malformed",
@@ -52,7 +65,7 @@ def make_app(options: ServerOptions) -> FastAPI:
         lifespan=running,
     )
     app.state.server = server
-    for part in (session, rating, live, studies, arms, files, analysis, raters, tokens, service):
+    for part in (session, rating, live, studies, arms, files, planning, analysis, raters, tokens, service):
         app.include_router(part.router, prefix="/api/v1")
     app.include_router(service.metrics_router)
     pages.add_pages(app)

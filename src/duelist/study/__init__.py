@@ -12,6 +12,7 @@ from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
 from duelist.study.participation.entry import Admission, Departure
 from duelist.study.participation.recruiting import SERVICES, Ending, Recruiting, recruiting_for
+from duelist.study.planning.plan import StudyPlan, plan_study
 from duelist.study.protocol import StudyProtocol
 from duelist.study.records import (
     Arm,
@@ -73,6 +74,7 @@ __all__ = [
     "Storage",
     "Study",
     "StudyDuel",
+    "StudyPlan",
     "StudyProtocol",
     "StudyRevision",
     "StudySettings",
@@ -93,6 +95,7 @@ __all__ = [
     "load_study_by_id",
     "open_storage",
     "plan_items",
+    "plan_study",
     "plan_votes",
     "policy_names",
     "recruiting_for",

@@ -283,3 +283,13 @@ def test_metrics_count(admin: httpx.Client, study: str, server: Any) -> None:
     number = study.rsplit("/", 1)[1]
     assert f'duelist_study_arms{{study="{number}"}} 6.0' in text
     assert "duelist_request_seconds_bucket" in text
+
+
+def test_a_plan_is_simulated_by_the_worker(admin: httpx.Client) -> None:
+    body = {"items": 4, "raters": 5, "votes_per_rater": 6, "effect": 0.8, "tolerance": 0.2, "pay_per_rater": 2.0}
+    found = checked(admin.post("/plan", json=body))
+    assert found["budget"] == 30
+    assert found["most_cost"] == 10.0
+    assert found["curve"][-1]["decided"] == found["chance_decided"]
+    long = {"items": 400, "goal": "rank", "raters": 1000, "votes_per_rater": 100}
+    assert refused(admin.post("/plan", json=long), 422, "invalid_input")["field"] == "raters"

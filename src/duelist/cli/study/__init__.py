@@ -7,12 +7,13 @@ from typing import Any, Final
 
 import typer
 
-from duelist.cli.study import files, items, raters, results, studies, votes
+from duelist.cli.study import files, items, plans, raters, results, studies, votes
 
 __all__ = ["app"]
 
 COMMANDS: Final[dict[str, dict[str, Callable[..., Any]]]] = {
     "Studies": {
+        "plan": plans.plan,
         "create": studies.create,
         "list": studies.list_,
         "open": studies.open_,

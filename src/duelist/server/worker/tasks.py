@@ -1,4 +1,4 @@
-"""Long tasks that the background worker runs: imports, exports, archives, blocking and reinstating raters.
+"""Long tasks that the background worker runs: imports, exports, archives, plans, blocking and reinstating raters.
 
 Files are passed as paths in the temporary folder of the request.
 """
@@ -18,6 +18,7 @@ from duelist.study import (
     copy_study,
     create_study,
     plan_items,
+    plan_study,
     plan_votes,
     restore_study,
 )
@@ -25,6 +26,7 @@ from duelist.study.formats import detect_format
 
 Arguments = dict[str, Any]
 Task = Callable[[Storage, Study | None, Arguments], Any]
+_PLAN_SECONDS: Final = 30.0
 
 
 def _of(study: Study | None) -> Study:
@@ -91,6 +93,10 @@ def _add_json(storage: Storage, study: Study | None, arguments: Arguments) -> An
     return add_json(_of(study), arguments["path"])
 
 
+def _plan(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
+    return plan_study(**arguments, unit="chance", max_seconds=_PLAN_SECONDS).to_dict()
+
+
 TASKS: Final[dict[str, Task]] = {
     "export": _export,
     "archive": _archive,
@@ -104,4 +110,5 @@ TASKS: Final[dict[str, Task]] = {
     "create": _create,
     "add": _add,
     "add-json": _add_json,
+    "plan": _plan,
 }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, format_percent
 from duelist.model.posterior import Posterior
@@ -158,13 +160,8 @@ def recommendation_from_fit(
         raise InvalidInput("There are no arms.", "Add some first.")
     warn_if_disconnected(fit)
     posterior, names = fit.posterior, fit.ids
-    leader = int(np.argmax(posterior.mean))
-    gap, variance = behind(posterior, leader)
-    before = posterior.prior_variance(np.full(len(gap), leader), np.arange(len(gap)))
-    alike = before <= 0.0  # identical features: no vote can tell them apart
-    gap, variance = np.where(alike, 0.0, gap), np.where(alike, 0.0, variance)
-    connected = fit.connected(leader)
-    kept = still_possible(gap, variance, before, connected, delta, within) | alike
+    leader, gap, variance, before, kept = compare_with_leader(fit, delta, within)
+    alike, connected = before <= 0.0, fit.connected(leader)
     order = sorted(np.flatnonzero(kept).tolist(), key=lambda arm: (arm != leader, gap[arm], arm))
     apart = [arm for arm in order if arm == leader or not alike[arm]]
     chance = fit.once(("lead", seed, *apart), lambda: _chance_of_first(posterior.among(np.array(apart)), seed))
@@ -187,6 +184,28 @@ def recommendation_from_fit(
         return found
     rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.identical]
     return replace(found, advice=stopping_hint(fit, rivals, foreseen, within))
+
+
+class LeaderComparison(NamedTuple):
+    """The leader, and the gap of each arm behind it with its posterior and prior variances; `possible` arms are not ruled out."""
+
+    leader: int
+    gap: Floats
+    variance: Floats
+    prior_variance: Floats
+    possible: NDArray[np.bool_]
+
+
+def compare_with_leader(fit: StudyFit, delta: float, within: float) -> LeaderComparison:
+    """Compare all arms with the leader; arms with the same features as the leader have the prior variance 0 and stay possible."""
+    posterior = fit.posterior
+    leader = int(np.argmax(posterior.mean))
+    gap, variance = behind(posterior, leader)
+    before = posterior.prior_variance(np.full(len(gap), leader), np.arange(len(gap)))
+    alike = before <= 0.0  # identical features: no vote can tell them apart
+    gap, variance = np.where(alike, 0.0, gap), np.where(alike, 0.0, variance)
+    kept = still_possible(gap, variance, before, fit.connected(leader), delta, within) | alike
+    return LeaderComparison(leader, gap, variance, before, kept)
 
 
 def _chance_of_first(posterior: Posterior, seed: int) -> float:

@@ -4,6 +4,7 @@ import { renderBlocks } from "../shared/content.js";
 import { speak, button, card, el, find, headerRow, note, replace, scrollable, truncated } from "../shared/dom.js";
 import { createField, goalChoice, radioGroup, RATER_PAGE_SETTINGS } from "./forms.js";
 import { describe } from "./messages.js";
+import { planCard } from "./planner.js";
 
 const ROLES = [
   ["id", "item id"],
@@ -141,6 +142,7 @@ function showPreview(preview) {
     ),
     preview.systems.length === 0 && featuresCard(preview),
     raterPageCard(preview),
+    planCard(preview.systems.length || preview.rows, () => state.goal),
     createStatus,
   );
 }

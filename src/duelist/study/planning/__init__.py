@@ -1,0 +1,1 @@
+"""Plans of studies before the first vote, from simulated studies."""
