@@ -268,7 +268,7 @@ bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-planner
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -283,6 +283,9 @@ bench-stopping: for-tests ## Count wrong decisions where features do not explain
 
 bench-ties: for-tests ## Compare half a win, left out, and Davidson's model for ties (10 minutes). Options: TIES="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.ties $(TIES)
+
+bench-planner: for-tests ## Compare the planner's forecasts with 200 simulated studies (30 CPU minutes).
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.planner --page docs/evidence/planner.md
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.
 	$(BIN)/python -m benchmarks.quality.arm_effects --page docs/evidence/arm-effects.md
