@@ -104,7 +104,7 @@ site-serve: for-tests $(VENV)/.group-docs ## Serve the documentation site while 
 	$(BIN)/mkdocs serve
 
 ##@ Test
-.PHONY: test test-install test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
+.PHONY: test test-install wheels test-wheels release-check test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
 test: for-tests postgres ## Run the tests of the library, the command line and studies.
 	$(PYTEST) -n 2 --dist loadscope
 
@@ -113,6 +113,15 @@ coverage: for-tests postgres ## Run the same tests, measure coverage and fail be
 
 test-install: $(VENV)/.group-install ## Test every install line of docs/get-started/install.md in an empty environment.
 	$(PYTEST_OUTSIDE) tests/install
+
+wheels: $(VENV)/.group-release ## Build the source distribution and this machine's wheels into dist/ (5 minutes).
+	scripts/build-wheels $(BIN)
+
+test-wheels: $(VENV)/.group-install ## Test the wheels in dist/ with every Python of this machine, without a compiler.
+	DUELIST_WHEELS=dist $(PYTEST_OUTSIDE) -rP tests/install/test_wheels.py
+
+release-check: $(VENV)/.group-release ## Check that the sources and dist/ are ready to be published.
+	$(BIN)/python scripts/release_check.py
 
 test-lowest: postgres ## Run tests with the lowest versions that pyproject.toml allows, in build/lowest.
 	scripts/test-lowest $(PYTHON)

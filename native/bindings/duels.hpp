@@ -59,6 +59,7 @@ class DuelObject : public nb::object {
 // The Python class of duels and the names of its fields, which `set_duel_class` sets.
 struct DuelClass {
     PyTypeObject* type = nullptr;
+    allocfunc allocate = nullptr;
     PyObject *first = nullptr, *second = nullptr, *id = nullptr;
 
     void set(nb::type_object cls) {
@@ -66,6 +67,7 @@ struct DuelClass {
             !nb::hasattr(cls, "__dataclass_fields__"))
             throw nb::type_error("The class of duels must be a dataclass.");
         type = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr());
+        allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
         first = PyUnicode_InternFromString("first");
         second = PyUnicode_InternFromString("second");
         id = PyUnicode_InternFromString("id");
@@ -73,7 +75,7 @@ struct DuelClass {
 
     DuelObject make(i64 first_position, i64 second_position, i64 number) const {
         if (!type) throw std::invalid_argument("The class of duels is not set. Import duelist.policies.engine first.");
-        DuelObject duel(nb::handle(type->tp_alloc(type, 0)), nb::detail::steal_t{});
+        DuelObject duel(nb::handle(allocate(type, 0)), nb::detail::steal_t{});
         if (!duel.ptr()) throw nb::python_error();
         set_field(duel.ptr(), first, first_position);
         set_field(duel.ptr(), second, second_position);

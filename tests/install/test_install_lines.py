@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -95,12 +94,6 @@ def test_every_extra_has_an_install_line() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     documented = {extras.split(",")[-1] for extras in LINES}
     assert documented == {"", *project["optional-dependencies"]} == set(PROGRAMS)
-
-
-def test_the_wheel_has_no_tests(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert any(name.startswith("duelist/native.") and name.endswith(".so") for name in names)
-    assert not [name for name in names if "native_testing" in name or name.startswith("tests/")]
 
 
 @pytest.mark.parametrize(

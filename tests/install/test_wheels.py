@@ -1,0 +1,100 @@
+"""Wheels are installed in empty environments without a compiler, and the commands of the first hour run from them.
+
+`make test-wheels` takes the wheels of `make wheels`, on every Python that is found, and prints how long the steps took.
+`make test-install` builds one wheel for its own Python.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import uv
+from scripts.release_check import package_files, wheel_problems
+
+import duelist
+from tests.install.test_install_lines import ROOT, checked, run, wheel  # noqa: F401  (a fixture)
+
+WHEELS: Final = os.environ.get("DUELIST_WHEELS")
+"""A folder of wheels."""
+VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14", "3.15")
+
+
+def python_of(version: str) -> str | None:
+    """Return a Python of this machine, or None if there is none."""
+    found = run(uv.find_uv_bin(), "python", "find", "--no-python-downloads", "--system", version)
+    return found.stdout.strip() if found.returncode == 0 else None
+
+
+def pythons() -> dict[str, str]:
+    """Return the Pythons to test with, by version."""
+    if WHEELS is None:
+        return {f"{sys.version_info.major}.{sys.version_info.minor}": sys.executable}
+    return {version: path for version in VERSIONS if (path := python_of(version))}
+
+
+@pytest.fixture(scope="session")
+def wheels(request: pytest.FixtureRequest) -> Path:
+    """The folder of the wheels."""
+    return Path(WHEELS).resolve() if WHEELS is not None else request.getfixturevalue("wheel").parent
+
+
+def test_a_wheel_has_the_package_and_nothing_else(wheels: Path) -> None:
+    found = sorted(wheels.glob("*.whl"))
+    assert found
+    assert [problem for each in found for problem in wheel_problems(each, package_files())] == []
+
+
+@pytest.mark.parametrize("python", pythons().values(), ids=pythons())
+def test_the_first_hour_works_from_a_wheel(python: str, wheels: Path, tmp_path: Path) -> None:
+    environment, empty = tmp_path / "environment", tmp_path / "empty"
+    empty.mkdir()
+    bin_folder = environment / "bin"
+    alone: dict[str, Any] = {"PATH": f"{bin_folder}:{empty}", "CC": "", "CXX": ""}
+    times, start = {}, time.perf_counter()
+
+    def done(step: str) -> None:
+        times[step] = time.perf_counter() - start
+
+    installer = uv.find_uv_bin()
+    checked(run(installer, "venv", "--quiet", "--python", python, environment, **alone))
+    install = (installer, "pip", "install", "--quiet", "--python", bin_folder / "python", "--only-binary", ":all:")
+    checked(
+        run(*install, "--no-index", "--no-deps", "--find-links", wheels, f"duelist=={duelist.__version__}", **alone)
+    )
+    checked(run(*install, "duelist[plots,server]", **alone))
+    done("installed")
+    steps = checked(run(bin_folder / "python", ROOT / "tests/install/first_steps.py", cwd=tmp_path, **alone))
+    assert f"duelist {duelist.__version__} works" in steps
+    done("first table of regret")
+    checked(run(bin_folder / "duelist", "demo", "--out", "demo", cwd=tmp_path, **alone))
+    assert (tmp_path / "demo" / "regret.png").stat().st_size > 10_000
+    done("chart of the demo")
+    served(bin_folder / "duelist", tmp_path, alone)
+    done("study server answered")
+    print(", ".join(f"{step} after {seconds:.0f} s" for step, seconds in times.items()))  # noqa: T201
+
+
+def served(program: Path, folder: Path, environment: dict[str, Any]) -> None:
+    """Start the study server and ask for its health."""
+    storage = f"sqlite:///{folder / 'studies.db'}"
+    command = [str(program), "serve", "--port", "0"]
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    with subprocess.Popen(
+        command, cwd=folder, env={**clean, **environment, "DUELIST_STORAGE": storage}, stdout=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdout is not None
+        try:
+            address = next(line for line in server.stdout if "http://" in line)
+            url = address[address.index("http://") :].split()[0].split("#")[0].rstrip("/.")
+            origin = "/".join(url.split("/")[:3])
+            with urllib.request.urlopen(f"{origin}/api/v1/health", timeout=30) as answer:
+                assert answer.status == 200
+        finally:
+            server.terminate()
