@@ -1,182 +1,172 @@
-"""Ties in policies: half a win each, left out, or Davidson's model.
+"""Ties in policies: learned by Davidson's model, as policies do, or as half a win each.
 
     python -m benchmarks.quality.ties --page docs/evidence/ties.md
 
-The same arms, luck and prior for all three; only the fit differs.
+The same arms, votes for the same pairs, and policies; only what the policies are told of a tie differs.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+import duelist as dl
 from benchmarks import DOCS
-from duelist.model.answers import PAIR, PAIR_WITH_TIES
-from duelist.model.posterior import Posterior, outcome_chances
-from duelist.model.stopping import not_ruled_out
-from duelist.model.utility import Utility, arm_effects
-from duelist.model.vote_fit import fit
-from duelist.model.votes import Votes
-from duelist.reference.arm_effects import UtilityPosterior
-from duelist.reference.arm_table_policies import ArmTableLocalPairUCB
-from duelist.reference.pair_choice import AllowedPairs
+from duelist.model.posterior import centred, outcome_chances
 from duelist.research.origin import with_origin
 
-ARMS: Final = 8
 SHARES: Final = (0.0, 0.1, 0.25, 0.5)
 """Share of ties between equal arms."""
-FITS: Final = ("half a win", "left out", "Davidson")
+TOLD: Final[dict[str, float]] = {"Davidson": 0.5, "half a win": 0.5 + 1e-12}
+"""What a policy is told of a tie: 0.5 is one, and any other number the share of a win."""
 DELTA: Final = 0.1
-PAIRS: Final = np.column_stack(np.triu_indices(ARMS, 1))
-EVERYBODY: Final = np.arange(ARMS)
+ARMS: Final = {"8 arms without features": (8, 0), "8 arms, 3 features": (8, 3)}
 
 
-def posterior(counts: np.ndarray, how: str, start: Posterior | None = None) -> Posterior:
-    """Return the posterior, given first wins, second wins and ties by pair."""
-    utility = Utility((arm_effects(ARMS),))
-    if how == "Davidson":
-        return fit(Votes(ARMS, PAIRS, counts), utility, PAIR_WITH_TIES, start=start)
-    half = 0.5 * counts[:, 2:] if how == "half a win" else 0.0
-    return fit(Votes(ARMS, PAIRS, counts[:, :2] + half), utility, PAIR, start=start)
+class World:
+    """Arms with utilities N(0, 1), which features explain if there are any."""
+
+    def __init__(self, arms: str, share: float, seed: int) -> None:
+        n, dim = ARMS[arms]
+        rng = np.random.default_rng([seed, n, dim])
+        self.features = rng.standard_normal((n, dim))
+        theta = rng.standard_normal(dim)
+        self.utilities = self.features @ theta / np.linalg.norm(theta) if dim else rng.standard_normal(n)
+        self.shown: Any = self.features if dim else dl.ArmTable(n)
+        self.nu = 2.0 * share / (1.0 - share)
+        self.seed, self.t = seed, 0
+
+    def policy(self, name: str) -> Any:
+        estimator = "exact" if self.features.shape[1] else "online"
+        return getattr(dl, name)(random_state=self.seed, estimator=estimator)
+
+    def vote(self, first: int, second: int) -> str:
+        """Return the outcome of the next vote."""
+        self.t += 1
+        win, tie, _ = outcome_chances(np.array([self.utilities[first] - self.utilities[second]]), self.nu)
+        luck = np.random.default_rng([self.seed, 41, self.t]).random()
+        return "first" if luck < win[0] else "tie" if luck < win[0] + tie[0] else "second"
 
 
-def drawn(utilities: np.ndarray, first: int, second: int, share: float, rng: np.random.Generator) -> int:
-    """Return 0 if the first wins, 1 if the second wins, 2 for a tie."""
-    nu = 2.0 * share / (1.0 - share)
-    win, tie, _ = outcome_chances(np.array([utilities[first] - utilities[second]]), nu)
-    luck = rng.random()
-    return 0 if luck < win[0] else 2 if luck < win[0] + tie[0] else 1
+def tell(policy: Any, duel: dl.Duel, outcome: str, how: str) -> None:
+    """Tell a policy an outcome; a tie as `how` says."""
+    policy.tell(duel, TOLD[how] if outcome == "tie" else float(outcome == "first"))
 
 
-def add(counts: np.ndarray, first: int, second: int, outcome: int) -> None:
-    """Count a vote on a pair."""
-    low, high = min(first, second), max(first, second)
-    row = int(np.flatnonzero(((low, high) == PAIRS).all(axis=1))[0])
-    counts[row, outcome if outcome == 2 or first == low else 1 - outcome] += 1.0
+def coverage(share: float, how: str, votes: int, seed: int) -> tuple[float, float]:
+    """Return the share of 95 % intervals that hold after votes on random pairs, and the scale of the estimates."""
+    world = World("8 arms without features", share, seed)
+    policy, n = world.policy("UniformPair"), len(world.utilities)
+    for _ in range(votes):
+        duel = policy.ask(world.shown)
+        tell(policy, duel, world.vote(duel.first, duel.second), how)
+    found, truth = policy.posterior(world.shown, range(n)), world.utilities - world.utilities.mean()
+    mean, variance = found.utilities - found.utilities.mean(), np.diagonal(centred(found.covariances))
+    hold = np.abs(mean - truth) <= 1.959964 * np.sqrt(variance)
+    return float(hold.mean()), float(mean @ truth / (truth @ truth))
 
 
-def covered(found: Posterior, utilities: np.ndarray) -> float:
-    """Return the share of 95 % intervals of utilities, relative to their mean, that hold."""
-    off = found.mean - (utilities - utilities.mean())
-    return float((np.abs(off) <= 1.959964 * np.sqrt(found.variance)).mean())
-
-
-def decision(found: Posterior) -> int | None:
-    """Return the arm that the stopping rule decides for, or None."""
-    best = int(np.argmax(found.mean))
-    others = np.full(ARMS, best), EVERYBODY
-    gaps, squares = found.mean[best] - found.mean, found.difference_variance(*others)
-    still_open = not_ruled_out(gaps, squares, found.prior_variance(*others), DELTA)
-    still_open[best] = False
-    return None if still_open.any() else best
-
-
-def random_log(share: float, seed: int, votes: int) -> dict[str, tuple[float, int, bool, float]]:
-    """Return coverage, votes to a decision, whether it was wrong, and the scale of the estimates, on random pairs."""
-    rng = np.random.default_rng([seed, 31])
-    utilities = rng.standard_normal(ARMS)
-    counts = np.zeros((len(PAIRS), 3))
-    decided: dict[str, tuple[int, bool]] = {}
-    look = 20
+def decision(arms: str, share: float, how: str, votes: int, seed: int) -> tuple[int, bool]:
+    """Return the votes until BestArmPair decides, and whether it is wrong; all votes if it does not."""
+    world = World(arms, share, seed)
+    policy, look = world.policy("BestArmPair"), 10
     for count in range(1, votes + 1):
-        first, second = (int(k) for k in rng.permutation(ARMS)[:2])
-        add(counts, first, second, drawn(utilities, first, second, share, rng))
-        if count in (look, votes):
-            look = int(1.15 * look) + 1
-            for how in set(FITS) - set(decided):
-                best = decision(posterior(counts, how))
-                if best is not None:
-                    decided[how] = count, utilities[best] < utilities.max()
-    result = {}
-    truth = utilities - utilities.mean()
-    for how in FITS:
-        found = posterior(counts, how)
-        scale = float(found.mean @ truth / (truth @ truth))
-        result[how] = covered(found, utilities), *decided.get(how, (votes, False)), scale
-    return result
+        duel = policy.ask(world.shown)
+        tell(policy, duel, world.vote(duel.first, duel.second), how)
+        if count == look:
+            look += max(5, look // 20)
+            best = policy.decided_arm(world.shown, DELTA)
+            if best is not None:
+                return count, bool(world.utilities[best] < world.utilities.max())
+    return votes, False
 
 
-def regret(share: float, how: str, seed: int, rounds: int) -> float:
-    """Return the average regret of LocalPairUCB's rule with this fit, summed over rounds."""
-    rng = np.random.default_rng([seed, 37])
-    utilities = rng.standard_normal(ARMS)
-    rule, counts, known, total = ArmTableLocalPairUCB(random_state=0), np.zeros((len(PAIRS), 3)), None, 0.0
-    for t in range(rounds):
-        known = posterior(counts, how, known)
-        covariance = known.rows(EVERYBODY)
-        square = np.diagonal(covariance)[:, None] + np.diagonal(covariance) - 2.0 * covariance
-        width = np.sqrt(np.maximum(square, 0.0))
-        rule.rounds_ = t
-        seen = UtilityPosterior(known.mean, np.diagonal(covariance), covariance, width, EVERYBODY, 0.0)
-        first, second = rule.choose(seen, AllowedPairs(ARMS, distinct=False)).pair
-        total += utilities.max() - 0.5 * (utilities[first] + utilities[second])
-        luck = np.random.default_rng([seed, 41, t])
-        if first != second:
-            add(counts, first, second, drawn(utilities, first, second, share, luck))
+def regret(arms: str, share: float, how: str, rounds: int, seed: int) -> float:
+    """Return the average regret of LocalPairUCB, which may show an arm alone, summed over rounds."""
+    world = World(arms, share, seed)
+    policy, total = world.policy("LocalPairUCB"), 0.0
+    for _ in range(rounds):
+        duel = policy.ask(world.shown, distinct=False)
+        total += world.utilities.max() - 0.5 * float(world.utilities[list(duel)].sum())
+        tell(policy, duel, world.vote(duel.first, duel.second), how)
     return total
 
 
-def mean_of(values: list[float], digits: int = 1) -> str:
+def mean_of(values: list[float], digits: int = 0) -> str:
     """Return a mean with its 95 % interval."""
     error = 1.96 * np.std(values, ddof=1) / np.sqrt(len(values))
     return f"{np.mean(values):.{digits}f} ± {error:.{digits}f}"
 
 
-def page(runs: int, regret_runs: int, votes: int, rounds: int) -> Iterator[str]:
+def page(runs: int, votes: int, rounds: int, pool: ProcessPoolExecutor) -> Iterator[str]:
     """Yield the lines of the page."""
+
+    def play(run: Any, *settings: Any) -> dict[str, list[Any]]:
+        return {how: list(pool.map(partial(run, *settings[:-1], how, settings[-1]), range(runs))) for how in TOLD}
+
     yield "# Ties"
     yield ""
-    yield f"{ARMS} arms without features, utilities N(0, 1), votes by Davidson's model."
-    yield "Share of ties: between equal arms. Half a win: a tie counts as half a win for either arm, which is what policies do."
-    yield "Left out: only decided votes count. Davidson: his model, with its parameter estimated, which is what analyses of"
-    yield "studies do. ± is a 95 % interval of the mean."
+    yield f"{runs} runs per row, the same arms and luck in both columns. Utilities have"
+    yield "the standard deviation 1, votes follow Davidson's model. Ties: their share between equal arms. Davidson: policies are"
+    yield "told ties, and learn them by his model with its parameter estimated. Half a win: the same policies are told that each"
+    yield "arm won half. ± is a 95 % interval of the mean."
     yield "[Decision 50](../contributing/decisions/0050-ties-in-policies.md) draws the conclusions."
     yield ""
-    yield f"Random pairs, {runs} runs of {votes:,} votes, the same votes for each fit. Scale: slope of estimated on true"
-    yield f"utilities. Decision: the stopping rule at error rate {DELTA:g}; an undecided run counts with all its votes."
+    yield f"UniformPair, 8 arms without features, {votes:,} votes. Hold: 95 % intervals of utilities, relative to their mean, that"
+    yield "hold. Scale: slope of estimated on true utilities."
     yield ""
-    yield "| ties | fit | 95 % intervals that hold | scale | votes to a decision | difference to Davidson, run by run | wrong decisions |"
-    yield "|---|---|---:|---:|---:|---:|---:|"
-    for share in SHARES:
-        found = [random_log(share, seed, votes) for seed in range(runs)]
-        for how in FITS:
-            each = [result[how] for result in found]
-            more = [result[how][1] - result["Davidson"][1] for result in found]
-            cells = mean_of([100.0 * one for one, *_ in each]) + " %", mean_of([one[3] for one in each], 2)
-            yield (
-                f"| {share:.0%} | {how} | {cells[0]} | {cells[1]} | {mean_of([float(one[1]) for one in each], 0)} | "
-                f"{mean_of([float(k) for k in more], 0)} | {sum(one[2] for one in each)} of {runs} |"
-            )
-    yield ""
-    yield f"LocalPairUCB's rule, {regret_runs} runs of {rounds} rounds, an arm may be shown alone; average regret, summed over"
-    yield "rounds."
-    yield "rounds."
-    yield ""
-    yield "| ties | half a win | left out | Davidson | half a win minus Davidson |"
+    yield "| ties | Davidson: hold | scale | half a win: hold | scale |"
     yield "|---|---:|---:|---:|---:|"
     for share in SHARES:
-        by_fit = {how: [regret(share, how, seed, rounds) for seed in range(regret_runs)] for how in FITS}
-        change = [half - own for half, own in zip(by_fit["half a win"], by_fit["Davidson"], strict=True)]
-        yield f"| {share:.0%} | {' | '.join(mean_of(by_fit[how]) for how in FITS)} | {mean_of(change)} |"
+        found = play(coverage, share, votes)
+        cells = [
+            f"{mean_of([100.0 * held for held, _ in found[how]], 1)} % | {mean_of([scale for _, scale in found[how]], 2)}"
+            for how in TOLD
+        ]
+        yield f"| {share:.0%} | {' | '.join(cells)} |"
+    yield ""
+    yield f"Votes until BestArmPair decides at error rate {DELTA:g}; an undecided run counts with all its {votes:,} votes."
+    yield ""
+    yield "| arms | ties | Davidson | half a win | half a win minus Davidson, run by run | wrong, of both |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for arms in ARMS:
+        for share in SHARES:
+            decided = play(decision, arms, share, votes)
+            taken = {how: [float(count) for count, _ in each] for how, each in decided.items()}
+            more = [half - own for half, own in zip(taken["half a win"], taken["Davidson"], strict=True)]
+            wrong = [str(sum(each for _, each in decided[how])) for how in TOLD]
+            yield f"| {arms} | {share:.0%} | {' | '.join(mean_of(taken[how]) for how in TOLD)} | {mean_of(more)} | {', '.join(wrong)} |"
+    yield ""
+    yield f"Average regret of LocalPairUCB, summed over {rounds:,} rounds; an arm may be shown alone."
+    yield ""
+    yield "| arms | ties | Davidson | half a win | half a win minus Davidson, run by run |"
+    yield "|---|---|---:|---:|---:|"
+    for arms in ARMS:
+        for share in SHARES:
+            paid = play(regret, arms, share, rounds)
+            more = [half - own for half, own in zip(paid["half a win"], paid["Davidson"], strict=True)]
+            yield f"| {arms} | {share:.0%} | {' | '.join(mean_of(paid[how], 1) for how in TOLD)} | {mean_of(more, 1)} |"
 
 
 def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=200)
-    parser.add_argument("--regret-runs", type=int, default=40)
-    parser.add_argument("--votes", type=int, default=1500)
-    parser.add_argument("--rounds", type=int, default=300)
+    parser.add_argument("--runs", type=int, default=400)
+    parser.add_argument("--votes", type=int, default=1200)
+    parser.add_argument("--rounds", type=int, default=500)
     parser.add_argument("--page", type=Path, default=DOCS / "ties.md")
     given = parser.parse_args()
     lines = []
-    for line in page(given.runs, given.regret_runs, given.votes, given.rounds):
-        print(line, flush=True)
-        lines.append(line)
+    with ProcessPoolExecutor() as pool:
+        for line in page(given.runs, given.votes, given.rounds, pool):
+            print(line, flush=True)
+            lines.append(line)
     given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-ties"))
 
 

@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "bindings/duels.hpp"
-#include "bindings/feature_scale.hpp"
+#include "bindings/state_parts.hpp"
 #include "model/arm_effects_mixture.hpp"
 #include "policies/selection_rule.hpp"
 #include "search/arm_effects_view.hpp"
@@ -168,7 +168,7 @@ void write_early_votes(nb::dict& out, const ArmEffectsState& state) {
     out["early_differences"] = to_numpy(differences.data(), {count, state.dim});
 }
 
-ArrayDict arrays_of(const WeightedArmEffects& model) {
+ArrayDict arrays_of(const WeightedArmEffects& model, const TieParameter& ties) {
     const ArmEffectsState& state = model.state;
     std::vector<double> mean, variance, lower_half;
     for (const ArmEffectsState::ArmEffect& effect : state.effects()) {
@@ -181,6 +181,7 @@ ArrayDict arrays_of(const WeightedArmEffects& model) {
     nb::dict out;
     out["block"] = to_numpy(&block, {1});
     out["uses"] = to_numpy(&uses, {1});
+    write_ties(out, ties, state.link);
     out["log_prior"] = to_numpy(&model.log_prior, {1});
     out["log_evidence"] = to_numpy(&state.log_evidence, {1});
     out["effect_variance"] = to_numpy(&state.effect_variance, {1});
@@ -202,7 +203,7 @@ ArrayDict arrays_of(const WeightedArmEffects& model) {
 std::vector<ArrayDict> arrays_of_models(const ArmEffectsMixture& mixture) {
     Exclusive exclusive(mixture);
     std::vector<ArrayDict> out;
-    for (const WeightedArmEffects& model : mixture.models) out.push_back(arrays_of(model));
+    for (const WeightedArmEffects& model : mixture.models) out.push_back(arrays_of(model, mixture.ties));
     return out;
 }
 
@@ -269,8 +270,10 @@ ArmEffectsMixture restore_arm_effects(const std::string& link, const std::vector
     mixture.random = generator(words);
     for (const ArrayDict& arrays : models) {
         mixture.models.push_back({read_finite(arrays, "log_prior", {1})[0], restore_model(link, arrays)});
+        read_ties(mixture.ties, mixture.models.back().state.link, arrays);
         const ArmEffectsState &first = mixture.models.front().state, &last = mixture.models.back().state;
-        require(first.dim == last.dim && first.uses() == last.uses() && first.scale.adaptive == last.scale.adaptive,
+        require(first.dim == last.dim && first.uses() == last.uses() && first.scale.adaptive == last.scale.adaptive &&
+                    first.link == last.link,
                 "The models are of different votes.");
     }
     return mixture;
@@ -294,6 +297,11 @@ void bind_arm_effects(nb::module_& m) {
                      [](const ArmEffectsMixture& mixture) {
                          Exclusive exclusive(mixture);
                          return mixture.index_of_best();
+                     })
+        .def_prop_ro("link",
+                     [](const ArmEffectsMixture& mixture) {
+                         Exclusive exclusive(mixture);
+                         return name_of(mixture.best().link);
                      })
         .def_prop_ro(
             "log_weights",
@@ -344,6 +352,14 @@ void bind_arm_effects(nb::module_& m) {
                 mixture.observe_arms(features.data(), features.extent(0));
             },
             "features"_a)
+        .def(
+            "set_ties",
+            [](ArmEffectsMixture& mixture, const std::vector<double>& numbers) {
+                Exclusive exclusive(mixture);
+                require(numbers.size() == 5, "Give five numbers.");
+                for (WeightedArmEffects& model : mixture.models) set_ties(mixture.ties, model.state.link, numbers);
+            },
+            "numbers"_a)
         .def("prior_variances", &prior_variances, "model"_a, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,

@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
-#include "bindings/feature_scale.hpp"
+#include "bindings/state_parts.hpp"
 #include "model/policy_state.hpp"
 
 namespace duelist {
@@ -73,6 +73,7 @@ ArrayDict arrays_of(const PolicyState& state) {
     out["ridge"] = per_layer<double>(state, [](const Layer& l) { return l.ridge; });
     out["prior"] = per_layer<double>(state, [](const Layer& l) { return l.prior; });
     write_feature_scale(out, state.scale, state.dim);
+    write_ties(out, state.ties, state.link);
     i64 early_votes = state.has_all_early_votes ? 1 : 0;
     out["early_votes"] = to_numpy(&early_votes, {1});
     out["radius"] = per_layer<double>(state, [](const Layer& l) { return l.radius; });
@@ -163,6 +164,7 @@ PolicyState restore_policy_state(i64 dim, i64 layers, const std::string& link, b
     if (state.rounds < 0 || state.rounds > MAX_ROUNDS)
         throw std::invalid_argument("The number of rounds is " + std::to_string(state.rounds) + ".");
     read_feature_scale(state.scale, arrays, dim);
+    read_ties(state.ties, state.link, arrays);
     std::vector<i64> counts = read_array<i64>(arrays, "n_rows", {layers});
     read_layers(state, arrays, layers);
     read_votes(state, arrays, counts);
@@ -198,6 +200,7 @@ void bind_policy_state(nb::module_& m) {
         .def_prop_ro("dim", [](const PolicyState& state) { return state.dim; })
         .def_prop_ro("n_layers", [](const PolicyState& state) { return state.n_layers(); })
         .def_prop_ro("rounds", [](const PolicyState& state) { return state.rounds; })
+        .def_prop_ro("link", [](const PolicyState& state) { return name_of(state.link); })
         .def("arrays", &arrays_of);
     m.def("new_policy_state", &new_policy_state, "dim"_a, "link"_a, "online"_a, "words"_a, "kappa"_a, "units"_a,
           "bound"_a, "ridge"_a, "prior"_a, "first_arms"_a = nb::none());

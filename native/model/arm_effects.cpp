@@ -138,6 +138,12 @@ void ArmEffectsState::change_prior(i64 k, double variance) {
 
 // -- votes -----------------------------------------------------------------------------------
 
+double ArmEffectsState::margin_of(const ArmComparison& seen) const {
+    double margin = mean_of(seen.first) - mean_of(seen.second);
+    for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
+    return margin;
+}
+
 double ArmEffectsState::variance_of(i64 arm) const {
     if (!has_effect(arm)) return effect_variance;
     const ArmEffect& term = effects_[arm];
@@ -252,8 +258,7 @@ void ArmEffectsState::add_vote(const ArmComparison& seen, double outcome, double
     mass *= scale.influence(seen.difference, dim);
     bring_into_block(seen.first, seen.second);
     bring_into_block(seen.second, seen.first);
-    double square = compute_reach(seen), margin = effects_[seen.first].mean - effects_[seen.second].mean;
-    for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
+    double square = compute_reach(seen), margin = margin_of(seen);
     double step = implicit_step(link, margin, square, mass, mass * outcome, UNTIL_CONVERGED);
     log_evidence += log_vote_probability(link, margin, square, step, mass, outcome);
     for (i64 f = 0; f < dim; f++) theta[f] += step * reach_[f];
@@ -266,8 +271,7 @@ void ArmEffectsState::add_expected(const ArmComparison& seen, double mass) {
     if (seen.first == seen.second) return;
     bring_into_block(seen.first, seen.second);
     bring_into_block(seen.second, seen.first);
-    double square = compute_reach(seen), margin = effects_[seen.first].mean - effects_[seen.second].mean;
-    for (i64 f = 0; f < dim; f++) margin += seen.difference[f] * theta[f];
+    double square = compute_reach(seen), margin = margin_of(seen);
     double curvature = mass * scale.influence(seen.difference, dim) * slope(link, margin);
     shrink_covariance(curvature / (1.0 + curvature * square));
 }

@@ -69,6 +69,8 @@ public:
     i64 size() const { return dim + slots(); }
     i64 slot_of(i64 arm) const { return has_effect(arm) ? effects_[arm].slot : -1; }
     double mean_of(i64 arm) const { return has_effect(arm) ? effects_[arm].mean : 0.0; }
+    // The mean of the difference of two utilities.
+    double margin_of(const ArmComparison& seen) const;
     // The variance of an arm's effect.
     double variance_of(i64 arm) const;
     // A row of the covariance: theta first, then the arms of the block.

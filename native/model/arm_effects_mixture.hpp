@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/arm_effects.hpp"
+#include "model/tie_parameter.hpp"
 #include "numerics/parallel.hpp"
 #include "numerics/random.hpp"
 
@@ -31,6 +32,7 @@ public:
     std::vector<WeightedArmEffects> models;  // never empty
     Sfc64 random;
     InUse in_use;
+    TieParameter ties;
 
     const ArmEffectsState& best() const { return models[index_of_best()].state; }
 
@@ -46,11 +48,25 @@ public:
     }
 
     void learn(const ArmComparison& seen, double outcome, double mass) {
+        if (seen.first == seen.second) return;
+        count_tie(seen, outcome, mass);
         for (WeightedArmEffects& model : models) model.state.learn(seen, outcome, mass);
         double least = models[index_of_best()].log_weight() - NEGLIGIBLE;
         // While early votes may be learned again, their evidence may change.
         if (!best().scale.early())
             std::erase_if(models, [&](const WeightedArmEffects& model) { return model.log_weight() < least; });
+    }
+
+private:
+    // Count a vote for the parameter of ties, by the estimate of the likeliest model; all models share the link.
+    void count_tie(const ArmComparison& seen, double outcome, double mass) {
+        const ArmEffectsState& likeliest = best();
+        Link link = likeliest.link;
+        if (link.kind != Link::Kind::logistic) return;
+        ties.exposure += mass * TieParameter::exposure_of(likeliest.margin_of(seen), link.nu);
+        if (!ties.count(outcome, mass)) return;
+        link.nu = ties.solve(link.nu, [&](double) { return ties.exposure; });
+        for (WeightedArmEffects& model : models) model.state.link = link;
     }
 };
 

@@ -197,6 +197,7 @@ UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share
     bool other_sizes = scale.observe(given.z, dim, weight, wanted);
     if (other_sizes) rescale(wanted, workspace);
     Layer& at = layer(number);
+    bool other_link = online && count_tie(number, given, seen.outcome, workspace);
     add_term(at, given, workspace);
     if (!online) at.fit_status = FitStatus::outdated;
     if (!online || (scale.early() && has_all_early_votes)) store_term(at, given);
@@ -205,7 +206,43 @@ UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share
     at.learned += weight;
     at.last_update = rounds;
     at.stale = true;
-    return other_sizes ? UpdateScope::all_layers : UpdateScope::one_layer;
+    if (!online) other_link = count_tie(number, given, seen.outcome, workspace);
+    return other_sizes || other_link ? UpdateScope::all_layers : UpdateScope::one_layer;
+}
+
+// Count a vote for the parameter of ties; return whether the link has changed. The one-pass estimator does so before it
+// learns the vote, the exact one after.
+bool PolicyState::count_tie(i64 number, const LikelihoodTerm& given, double outcome, SolverWorkspace& workspace) {
+    if (link.kind != Link::Kind::logistic) return false;
+    if (online)
+        ties.exposure +=
+            given.mass * TieParameter::exposure_of(kernels->dot(given.z, layer(number).theta.data(), dim), link.nu);
+    if (!ties.count(outcome, given.mass)) return false;
+    auto summed = [&](double nu) {
+        if (online) return ties.exposure;
+        double total = 0.0;
+        for (i64 each = 0; each < n_layers(); each++) {
+            const AggregatedVotes& rows = *layer(each).rows;
+            kernels->margins(rows.z(), rows.stride(), dim, layer(each).theta.data(), rows.padded_count(),
+                             workspace.margins.data());
+            for (i64 s = 0; s < rows.count(); s++)
+                total += rows.mass()[s] * TieParameter::exposure_of(workspace.margins[s], nu);
+        }
+        return total;
+    };
+    if (!online)
+        for (i64 each = 0; each < n_layers(); each++) {
+            theta(each, workspace);
+            workspace.fit(dim, layer(each).rows->padded_count());
+        }
+    double before = std::exchange(link.nu, ties.solve(link.nu, summed));
+    if (!online)
+        for (Layer& each : layers) {
+            each.fit_status = each.learned > 0.0 ? FitStatus::outdated : each.fit_status;
+            each.stale = each.learned > 0.0;
+            each.radius_for = -1.0;
+        }
+    return link.nu != before;
 }
 
 void PolicyState::store_term(Layer& at, const LikelihoodTerm& given) {

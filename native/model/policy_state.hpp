@@ -12,6 +12,7 @@
 #include "model/comparison.hpp"
 #include "model/feature_scale.hpp"
 #include "model/incremental_fit.hpp"
+#include "model/tie_parameter.hpp"
 
 namespace duelist {
 
@@ -20,7 +21,7 @@ inline constexpr i64 MAX_ROUNDS = i64{1} << 53;  // doubles count exactly up to 
 // Unfinished: the solver stopped early and continues after the next outcome.
 enum class FitStatus : i64 { current, outdated, unfinished };
 
-// All layers: the feature scale has changed.
+// All layers: the feature scale or the link has changed.
 enum class UpdateScope { nothing, one_layer, all_layers };
 
 struct Layer {
@@ -41,7 +42,7 @@ struct Layer {
 
 struct PolicyState {
     i64 dim;
-    Link link;
+    Link link;  // of the logistic link, ties set the parameter nu
     bool online;
     Sfc64 random;
     i64 rounds = 0;                             // duels decided
@@ -51,6 +52,7 @@ struct PolicyState {
     double base_ridge = 1.0, base_prior = 1.0;  // of every layer, to be multiplied by a factor per layer
     bool has_all_early_votes = true;            // whether the one-pass estimator has stored all its votes
     FeatureScale scale;
+    TieParameter ties;
     std::vector<Layer> layers;
 
     PolicyState(i64 dim, Link link, bool online) : dim(dim), link(link), online(online), scale(dim) {}
@@ -98,6 +100,7 @@ private:
     void add_term(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const;
     void store_term(Layer& at, const LikelihoodTerm& given);
     void discard_early_votes();
+    bool count_tie(i64 layer, const LikelihoodTerm& given, double outcome, SolverWorkspace& workspace);
     bool is_informed(const Layer& at, i64 k, double size) const;
     bool rescale_uninformed(Layer& at, const AlignedDoubles& before) const;
     bool rescale_layers(const AlignedDoubles& before, SolverWorkspace& workspace);

@@ -82,7 +82,7 @@ private:
     }
 
     template <class L>
-    FoundPair best_of_uncertain(L, ArmEffectsView& view, const PairConstraints& constraints) const {
+    FoundPair best_of_uncertain(L link, ArmEffectsView& view, const PairConstraints& constraints) const {
         i64 n = view.n(), stride = padded(n);
         std::vector<i64> listed = ArmEffectsView::largest(view.variance(), n, MOST_UNCERTAIN);
         i64 count = static_cast<i64>(listed.size());
@@ -98,7 +98,7 @@ private:
                 if (!constraints.allows(i, j)) continue;
                 double square = squares[b - a - 1];
                 double shared = average_ ? summed_squared_covariance(row(a), row(b), n) : 0.0;
-                double value = value_of(L::slope(view.u()[i] - view.u()[j]), square, average_ ? &shared : nullptr, 0);
+                double value = value_of(link.slope(view.u()[i] - view.u()[j]), square, average_ ? &shared : nullptr, 0);
                 if (found.first < 0 || value > found.value) found = {i, j, value};
             }
         }
@@ -116,7 +116,7 @@ private:
     }
 
     template <class L>
-    static FoundPair best_of_leader(L, ArmEffectsView& view, const PairConstraints& constraints) {
+    static FoundPair best_of_leader(L link, ArmEffectsView& view, const PairConstraints& constraints) {
         FoundPair found = NO_PAIR;
         i64 leader = view.leader(constraints);
         if (leader < 0) return found;
@@ -124,7 +124,7 @@ private:
         view.squared_widths(leader, ArmSubset::all(view.n()), squares.data());
         for (i64 j = 0; j < view.n(); j++) {
             if (j == leader || !constraints.allows(leader, j)) continue;
-            double value = value_of(L::slope(view.u()[leader] - view.u()[j]), squares[j], nullptr, 0);
+            double value = value_of(link.slope(view.u()[leader] - view.u()[j]), squares[j], nullptr, 0);
             if (found.first < 0 || value > found.value) found = {std::min(leader, j), std::max(leader, j), value};
         }
         return found;
@@ -132,7 +132,7 @@ private:
 
     // argmax over allowed i < j; ties go to the first.
     template <class L>
-    static FoundPair best(L, const ArmView& view, const double* transformed, const PairConstraints& constraints,
+    static FoundPair best(L link, const ArmView& view, const double* transformed, const PairConstraints& constraints,
                           Workspace& workspace) {
         FoundPair found = NO_PAIR;
         double *squares = workspace.line.data(), *shared = transformed ? workspace.near_u.data() : nullptr;
@@ -142,8 +142,8 @@ private:
             for (i64 j = i + 1; j < view.n; j++) {
                 i64 at = j - i - 1;
                 // The value increases with the slope, so most pairs need no exponential.
-                if (found.first >= 0 && value_of(L::max_slope, squares[at], shared, at) < found.value) continue;
-                double value = value_of(L::slope(view.u[i] - view.u[j]), squares[at], shared, at);
+                if (found.first >= 0 && value_of(link.max_slope, squares[at], shared, at) < found.value) continue;
+                double value = value_of(link.slope(view.u[i] - view.u[j]), squares[at], shared, at);
                 if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
             }
         }

@@ -26,14 +26,14 @@ private:
 
     // argmax over allowed i < j of mu(high_i - low_j) - mu(low_i - high_j); ties go to the first.
     template <class L>
-    static FoundPair loosest(L, const ArmBounds& arms, const PairConstraints& constraints) {
+    static FoundPair loosest(L link, const ArmBounds& arms, const PairConstraints& constraints) {
         FoundPair found = NO_PAIR;
         for (i64 i = 0; i + 1 < arms.n; i++)
             for (i64 j = i + 1; j < arms.n; j++) {
                 double most = arms.high(i) - arms.low(j), least = arms.low(i) - arms.high(j);
                 // The difference is at most L_mu (most - least), so well-known pairs need no exponential.
-                if (found.first >= 0 && L::max_slope * (most - least) < found.value) continue;
-                double value = L::mean(most) - L::mean(least);
+                if (found.first >= 0 && link.max_slope * (most - least) < found.value) continue;
+                double value = link.mean(most) - link.mean(least);
                 if ((found.first < 0 || value > found.value) && constraints.allows(i, j)) found = {i, j, value};
             }
         return found;

@@ -14,7 +14,7 @@ public:
         if (workspace.cache.hit(table, beta)) return workspace.cache.last;
         ArmView view = whiten_all(state, workspace, table);
         FoundPair pair = with_link(state.link, [&](auto link) {
-            WinBounds<decltype(link)> bounds{view, beta, workspace.line.data()};
+            WinBounds<decltype(link)> bounds{link, view, beta, workspace.line.data()};
             return choose(bounds, table.constraints(), workspace.remaining.data());
         });
         return workspace.cache.store({pair.first, pair.second, 0, 1.0});
@@ -24,6 +24,7 @@ private:
     // Bounds on the probability that arm i beats arm j: mu(u_i - u_j) -+ L_mu beta |v_i - v_j|.
     template <class L>
     struct WinBounds {
+        L link;
         const ArmView& view;
         double beta;
         double* squares;  // of the pairs of one arm with all others
@@ -37,7 +38,7 @@ private:
         // mu(v) >= 1/2 + L_mu v for v < 0, so most pairs need no exponential.
         bool loses(i64 i, i64 j, double square) const {
             double gap = view.u[i] - view.u[j], reach = beta * std::sqrt(square);
-            return gap + reach < 0.0 && L::mean(gap) + L::max_slope * reach < 0.5;
+            return gap + reach < 0.0 && link.mean(gap) + link.max_slope * reach < 0.5;
         }
 
         // List the arms that lose to none. The best arm beats most others, so it is compared first.
@@ -63,10 +64,10 @@ private:
             for (i64 b = 0; b < partners.n && !(found.first >= 0 && found.value <= enough); b++) {
                 i64 j = partners.arm(b);
                 if (j == arm || !constraints.allows(arm, j)) continue;
-                double gap = view.u[arm] - view.u[j], reach = L::max_slope * beta * std::sqrt(squares[j]);
-                double at_least = 0.5 + L::max_slope * std::min(gap, 0.0) - reach;
+                double gap = view.u[arm] - view.u[j], reach = link.max_slope * beta * std::sqrt(squares[j]);
+                double at_least = 0.5 + link.max_slope * std::min(gap, 0.0) - reach;
                 if (found.first >= 0 && at_least > found.value) continue;
-                double lower = L::mean(gap) - reach;
+                double lower = link.mean(gap) - reach;
                 if (found.first < 0 || lower < found.value) found = {arm, j, lower};
             }
             return found;

@@ -94,7 +94,8 @@ public:
         i64 t = layer.last_update + 1;  // the update of round s defines the radius of round s + 1
         i64 layers = layers_for(finest_width(t)) + 1 - first_layer_, l = number + first_layer_;
         double variance = layer.learned;
-        if (variance_everywhere_ || variance_is_estimated(l, state.kappa, max_slope(state.link), t, layers, delta_)) {
+        if (variance_everywhere_ ||
+            variance_is_estimated(l, state.kappa, max_slope(Link{state.link.kind}), t, layers, delta_)) {
             GlmProblem problem = state.problem(number);
             workspace.solver.fit(state.dim, problem.n);
             variance = state.online ? layer.residual : residual_sum(problem, theta, workspace.solver.margins.data());

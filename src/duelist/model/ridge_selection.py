@@ -26,6 +26,7 @@ from typing import Final
 
 import numpy as np
 
+from duelist import native
 from duelist.core.arrays import Floats
 from duelist.model.links import Link
 
@@ -33,8 +34,10 @@ _PRIOR_STRENGTH: Final = 2.0
 _MAX_LOG_DISTANCE: Final = 16.0
 _LOG_WIDTH: Final = 0.05
 _GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0
-_MAX_STEPS: Final = 25
+_MAX_STEPS: Final = 200
 _TOLERANCE: Final = 1e-10
+_PAD: Final = 16
+_NO_SEED: Final = np.zeros(4, np.uint64)
 _PRIOR_EFFECTS: Final = 3.0
 _EFFECT_VARIANCES: Final = (1.0, 1 / 4, 1 / 16, 1 / 64)
 _FEATURE_VARIANCES: Final = (1.0, 1 / 4, 1 / 16)
@@ -127,11 +130,18 @@ def feature_variances(votes: VoteRows) -> Floats:
 def _maximize_evidence(votes: VoteRows, link: Link, prior_mean: float) -> float:
     """Return lambda: bracket the maximum, shrink the bracket by golden sections, and take the vertex of a parabola."""
     theta = np.zeros(votes.z.shape[1])
+    votes = _padded(votes)
+    columns = np.ascontiguousarray(votes.z.T)
 
     def log_evidence(log_ridge: float) -> float:
         nonlocal theta
         ridge = float(np.exp(log_ridge))
-        theta, curvature = _newton(votes, link, ridge, theta)
+        theta, *_ = native.solve(
+            "newton", columns, votes.mass, votes.wins, ridge, link.name, theta, _TOLERANCE, _MAX_STEPS, _NO_SEED
+        )
+        slopes = votes.mass * link.slope(votes.z @ theta)
+        curvature = (votes.z.T * slopes) @ votes.z
+        curvature[np.diag_indices_from(curvature)] += ridge
         fit = (
             -_loss(votes, link, ridge, theta)
             + 0.5 * len(theta) * log_ridge
@@ -149,6 +159,12 @@ def _maximize_evidence(votes: VoteRows, link: Link, prior_mean: float) -> float:
         else:
             low, high = (new, high) if left_is_wider else (low, new)
     return float(np.exp(_vertex(low, top, high)))
+
+
+def _padded(votes: VoteRows) -> VoteRows:
+    """Return the votes with rows of zeros, as many as the engine needs."""
+    more = -len(votes.z) % _PAD
+    return VoteRows(np.pad(votes.z, ((0, more), (0, 0))), np.pad(votes.mass, (0, more)), np.pad(votes.wins, (0, more)))
 
 
 def _bracket(function: Callable[[float], float], start: float) -> tuple[Point, Point, Point]:
@@ -170,29 +186,6 @@ def _vertex(low: Point, top: Point, high: Point) -> float:
         return top[0]
     slope = left + bend * (top[0] - low[0])  # at the middle point
     return float(np.clip(top[0] - 0.5 * slope / bend, low[0], high[0]))
-
-
-def _newton(votes: VoteRows, link: Link, ridge: float, theta: Floats) -> tuple[Floats, Floats]:
-    """Return the estimate of theta and the curvature there."""
-    for _ in range(_MAX_STEPS):
-        margin = votes.z @ theta
-        gradient = ridge * theta + votes.z.T @ (votes.mass * link.mean(margin) - votes.wins)
-        curvature = (votes.z.T * (votes.mass * link.slope(margin))) @ votes.z
-        curvature[np.diag_indices_from(curvature)] += ridge
-        step = np.asarray(np.linalg.solve(curvature, gradient), np.float64)
-        decrement = float(gradient @ step)
-        if decrement <= _TOLERANCE:
-            break
-        theta = theta - _step_size(votes, link, ridge, theta, step, decrement) * step
-    return theta, curvature
-
-
-def _step_size(votes: VoteRows, link: Link, ridge: float, theta: Floats, step: Floats, decrement: float) -> float:
-    """Return the largest of 1, 1/2, 1/4, ... that decreases the loss enough (Armijo)."""
-    size, now = 1.0, _loss(votes, link, ridge, theta)
-    while size > _TOLERANCE and _loss(votes, link, ridge, theta - size * step) > now - 0.25 * size * decrement:
-        size /= 2.0
-    return size
 
 
 def _loss(votes: VoteRows, link: Link, ridge: float, theta: Floats) -> float:

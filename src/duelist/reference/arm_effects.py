@@ -30,6 +30,7 @@ from duelist.core.arms import ArmTable
 from duelist.reference.feature_scale import MAX_FIRST_VOTES, FeatureScale
 from duelist.reference.fit import find_root
 from duelist.reference.links import Floats, link_mean, link_potential, link_slope
+from duelist.reference.ties import TieParameter
 
 
 class UtilityPosterior(NamedTuple):
@@ -158,6 +159,11 @@ class ArmEffects:
         direction = self.covariance @ z
         return direction, float(z @ direction), float(z @ self.mean)
 
+    def margin(self, pair: ArmTable) -> float:
+        """z . mean of a pair, 0 for effects of arms without votes."""
+        row_a, row_b = self._rows(pair)
+        return float((row_a - row_b) @ self.mean)
+
     def _reduce_covariance(self, direction: Floats, q: float, curvature: float) -> None:
         self.covariance = self.covariance - curvature / (1.0 + curvature * q) * np.outer(direction, direction)
 
@@ -229,6 +235,7 @@ class ArmEffectsMixture:
 
     def __init__(self, link: str, arms: Floats, candidates: Floats, block: int) -> None:
         self.models = [(float(p), ArmEffects(link, arms, float(v), float(f), block)) for v, f, p in candidates]
+        self.ties = TieParameter()
 
     @property
     def log_weights(self) -> Floats:
@@ -247,11 +254,29 @@ class ArmEffectsMixture:
 
     def update(self, pair: ArmTable, outcome: float, weight: float) -> None:
         """Learn one vote."""
+        if pair.ids[0] == pair.ids[1]:
+            return
+        self._count_tie(pair, outcome, weight)
         for _, model in self.models:
             model.update(pair, outcome, weight)
         if not self.best.feature_scale.is_early:
             weights = self.log_weights
             self.models = [self.models[k] for k in np.flatnonzero(weights >= weights.max() - 10.0)]
+
+    def _count_tie(self, pair: ArmTable, outcome: float, weight: float) -> None:
+        """Count a vote for the parameter of ties, by the likeliest model; all models share the link."""
+        if self.best.link in ("probit", "exponential"):
+            return
+        self.ties.add_exposure(self.best.margin(pair), weight)
+        if self.ties.count(outcome, weight):
+            self.ties.estimate(lambda _: self.ties.exposure)
+            for _, model in self.models:
+                model.link = self.ties.link
+
+    @property
+    def link(self) -> str:
+        """The link, with the parameter of ties."""
+        return self.best.link
 
     def posterior(self, arms: ArmTable) -> UtilityPosterior:
         """Mean, covariance and widths under the mixture."""

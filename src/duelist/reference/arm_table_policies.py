@@ -99,6 +99,7 @@ class ArmTableReference(Policy):
         if duel.id not in self._pending:
             raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
         self._effects().update(self._pending.pop(duel.id)[1], outcome, weight)
+        self.link = self._effects().link
 
     def _effects(self) -> ArmEffectsMixture:
         if self.effects_ is None:

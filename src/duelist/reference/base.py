@@ -29,6 +29,7 @@ from duelist.reference.fit import (
 )
 from duelist.reference.links import Floats, link_slope
 from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, Pair
+from duelist.reference.ties import TieParameter, exposure
 from duelist.reference.tight_radius import TightRadius, tight_radius
 
 MAX_EXCLUDED_PAIRS: Final = 2**20
@@ -73,6 +74,7 @@ class Reference(Policy):
         self.layers_: dict[int, Estimator] = {}
         """The estimator of each layer, created on the first visit; a policy without layers has only layer 1."""
         self._pending: dict[int, Pending] = {}
+        self.ties_ = TieParameter()
 
     # -- what subclasses implement or override ---------------------------------------------
 
@@ -182,7 +184,33 @@ class Reference(Policy):
         if pending.share > 0.0 and pending.z.any():  # a self-duel carries no information
             if self.feature_scale_.observe_vote(pending.z, weight):
                 self.rescale_from_start() if self.feature_scale_.first_arms_atypical else self.rescale()
-            self.update_layer(pending.layer, Vote(pending.z, outcome, pending.share * weight), weight)
+            vote = Vote(pending.z, outcome, pending.share * weight)
+            if self.estimator == "online":
+                self._count_tie(pending.layer, vote)
+            self.update_layer(pending.layer, vote, weight)
+            if self.estimator == "exact":
+                self._count_tie(pending.layer, vote)
+
+    def _count_tie(self, number: int, vote: Vote) -> None:
+        """Count a vote for the parameter of ties: before a one-pass estimator learns it, after an exact one has."""
+        if self.link in ("probit", "exponential"):
+            return
+        online = self.estimator == "online"
+        if online:
+            self.ties_.add_exposure(float(vote.z @ self.layer(number).theta), vote.total_weight)
+        if not self.ties_.count(vote.outcome, vote.total_weight):
+            return
+        exact = [layer for layer in self.layers_.values() if isinstance(layer, Exact)]
+        rows = [(each.z @ layer.theta, each.total_weight) for layer in exact for each in layer.votes]
+        margins, weights = np.array(rows).reshape(-1, 2).T
+        self.ties_.estimate(lambda nu: self.ties_.exposure if online else float(weights @ exposure(margins, nu)))
+        self.link = self.ties_.link
+        self.adopt_link()
+
+    def adopt_link(self) -> None:
+        """Tell all layers that the parameter of ties has changed."""
+        for layer in self.layers_.values():
+            layer.adopt_link(self.link)
 
     def forget(self, duel: Duel | int) -> None:
         """Drop a pending duel that will get no outcome."""

@@ -133,6 +133,10 @@ class Estimator(ABC):
         self.precision = self.precision + prior / ridge * np.diag(ridge * self.feature_scale.variance - self.ridge)
         self.ridge = ridge * self.feature_scale.variance
 
+    def adopt_link(self, link: str) -> None:
+        """Adopt a link with another parameter of ties."""
+        self.link = link
+
     def rescale_from_start(self) -> None:
         """Adopt a new scale after atypical first arms."""
         self.rescale()
@@ -165,6 +169,11 @@ class Exact(Estimator):
         """Learn one vote."""
         super().update(vote, weight)
         self.votes.append(vote)
+        self._solved = False
+
+    def adopt_link(self, link: str) -> None:
+        """Adopt the link: the equation has to be solved again."""
+        super().adopt_link(link)
         self._solved = False
 
     def rescale(self) -> None:

@@ -93,6 +93,11 @@ class VACDB(RadiusReference):
         self.learned_before_[ell] = self.t
         self.radii_[ell] = self.scaled(self.beta_of_layer(ell))  # line 21
 
+    def adopt_link(self) -> None:
+        """The radii depend on the estimates."""
+        super().adopt_link()
+        self._update_radii()
+
     def rescale(self) -> None:
         """Rescale the layers; the variance estimates in the radii change with them."""
         super().rescale()

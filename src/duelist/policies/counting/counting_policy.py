@@ -116,7 +116,7 @@ class CountingPolicy(CopiedBySnapshot):
             raise no_pairs_left(len(shown))
         return Duel(*asked)
 
-    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+    def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
         """Learn the outcome of an asked duel; 0.5 is half a win for each, `weight` multiplies the count, up to 1e15."""
         value, times = check_outcome(outcome), check_weight(weight)
         self._player.tell(pending_id(self._player, duel), value, times)

@@ -96,7 +96,7 @@ class ArmEffectsLearner:
         self.rounds += 1
         return Duel(first, second, self.next_id - 1)
 
-    def tell(self, duel: Any, outcome: float, weight: float) -> None:
+    def tell(self, duel: Any, outcome: float | str, weight: float) -> None:
         """See `NativePolicy.tell`."""
         value, mass = check_outcome(outcome), check_weight(weight)
         number = pending_id(self, duel)

@@ -43,6 +43,17 @@ class FittedPolicy(CopiedBySnapshot):
         return self.estimator == "online"
 
     @property
+    def link_(self) -> str:
+        """The link of the estimates: `link`, or "davidson(nu)" if that is logistic and there are ties.
+
+        A tie is learned by Davidson's model: equal arms tie with probability nu / (2 + nu). nu is estimated from the votes,
+        and at most 4.
+        """
+        if self._effects is not None:
+            return str(self._effects.state.link)
+        return self.link if self._player.dim == 0 else str(self._player.state.link)
+
+    @property
     def theta_(self) -> Floats:
         """The estimate of theta; see `main_layer_` for layered policies."""
         if self._effects is not None:

@@ -42,6 +42,8 @@ from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pe
 from duelist.policies.engine.prior import Prior
 
 ESTIMATORS: Final = ("exact", "online")
+_NEVER: Final = 1e300
+"""Number of votes after which the parameter of ties would be estimated again."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -182,8 +184,12 @@ class NativePolicy(FittedPolicy):
         self._player.add_pending(number, first, second, 0, 1.0, pair[0] - pair[1], native.arm_fingerprints(pair))
         return Duel(first, second, number)
 
-    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
-        """Learn the outcome of an asked duel; `weight` 2 counts as two equal outcomes."""
+    def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
+        """Learn the outcome of an asked duel; `weight` 2 counts as two equal outcomes.
+
+        1: the first arm won, 0: the second won, "tie" or 0.5: a tie. With the logistic link ties are learned by Davidson's
+        model (`link_`); with others, and as any other number between 0 and 1, by the share of the win.
+        """
         if self._player.tell(duel, outcome, weight):
             return
         if self._effects is not None:
@@ -424,8 +430,11 @@ class NativePolicy(FittedPolicy):
         new = type(self)(**{**self.params, "estimator": "online", "ridge": None})
         table = ArmTable(len(shown), shown)
         new.initialize(table)
+        state, ties = new._arm_effects(table).state, self._player.state.arrays()["ties"].tolist()
+        state.set_ties([*ties[:-1], _NEVER])  # counts of a pair do not say how many votes were ties
         for first, second, mass, wins in zip(votes.first, votes.second, votes.mass, votes.wins, strict=True):
             new.learn(table[[first, second]], wins / mass, mass)
+        state.set_ties(ties)
         return new
 
     def _uses_arm_effects(self, arms: Any) -> bool:

@@ -6,19 +6,23 @@ that was learned with a weight keeps it, so the curvature counts no vote for mor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.model.fit import fit_mle, fit_scorer
-from duelist.model.links import get_link
+from duelist.model.links import LARGEST_NU, davidson, get_link
 from duelist.model.scorer import Scorer
 from duelist.model.stopping import LinearPosterior, curvature_root
 
 if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
+
+_MAX_ROUNDS: Final = 100
+_SAME: Final = 1e-9
+_LARGEST: Final = 350.0
 
 
 def pooled_posterior(policy: FittedPolicy) -> LinearPosterior:
@@ -33,17 +37,37 @@ def pooled_posterior(policy: FittedPolicy) -> LinearPosterior:
 
 
 def fit_rows(
-    z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats | None = None
+    z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats | None = None, link: str | None = None
 ) -> LinearPosterior:
-    """Return the posterior given these rows, with the ridge of the policy or another."""
+    """Return the posterior given these rows, with ridge and link of the policy or others."""
     ridge = policy.pooled_ridge_ if ridge is None else ridge
+    link = policy.link_ if link is None else link
     votes = float(policy._fitted().learned.sum())
     if not len(z):
         return LinearPosterior(np.zeros(z.shape[1]), np.diag(ridge), ridge)
-    theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, policy.link).theta
-    slopes = mass * get_link(policy.link).slope(z @ theta)
+    theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, link).theta
+    slopes = mass * get_link(link).slope(z @ theta)
     curvature = np.diag(ridge) + (z * slopes[:, None]).T @ z
     return LinearPosterior(theta, curvature, ridge, votes, curvature_root(z, slopes, ridge))
+
+
+def link_of_rows(z: Floats, mass: Floats, wins: Floats, policy: FittedPolicy, ridge: Floats) -> str:
+    """Return the link with the parameter of ties at its maximum for all rows, which one pass does not reach.
+
+    It solves the equation of `native/model/tie_parameter.hpp` at the estimate for itself.
+    """
+    nu, ties, *_ = policy._fitted().state.arrays()["ties"].tolist()
+    if not ties or not nu:
+        return policy.link_
+    theta = np.zeros(z.shape[1])
+    for _ in range(_MAX_ROUNDS):
+        before, link = nu, davidson(nu).name
+        theta = fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, ridge, link, start=theta).theta
+        exposure = mass @ (1.0 / (2.0 * np.cosh(np.clip(z @ theta / 2.0, -_LARGEST, _LARGEST)) + nu)) + 1.0 / (2.0 + nu)
+        nu = min((ties + 0.5) / float(exposure), LARGEST_NU)
+        if abs(nu - before) <= _SAME * nu:
+            break
+    return davidson(nu).name
 
 
 def reward_theta(policy: FittedPolicy) -> Floats:
@@ -55,14 +79,14 @@ def reward_theta(policy: FittedPolicy) -> Floats:
     z, mass, wins = vote_rows(policy._fitted().state.arrays())
     if not len(z):
         return np.zeros(z.shape[1])
-    return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link).theta
+    return fit_mle(z, np.clip(wins / mass, 0.0, 1.0), mass, "auto", policy.link_).theta
 
 
 def learned_scorer(policy: FittedPolicy) -> Scorer:
     """Return a scorer from all votes with the ridge by evidence; the one-pass estimator gives its own estimate."""
     arrays: dict[str, Any] = policy._fitted().state.arrays()
     fields: dict[str, Any] = {
-        "link": policy.link,
+        "link": policy.link_,
         "votes": float(arrays["learned"].sum()),
         "source": type(policy).__name__,
     }

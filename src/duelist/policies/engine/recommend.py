@@ -40,7 +40,7 @@ from duelist.policies.engine.feature_scale import (
     differences_without_outliers,
     with_outlier_effects,
 )
-from duelist.policies.engine.pooled_fit import fit_rows, pooled_posterior, vote_rows
+from duelist.policies.engine.pooled_fit import fit_rows, link_of_rows, pooled_posterior, vote_rows
 
 if TYPE_CHECKING:
     from duelist.policies.engine.fitted_policy import FittedPolicy
@@ -80,6 +80,8 @@ class _ByFeatures(NamedTuple):
     posterior: LinearPosterior
     exact: LinearPosterior
     """The exact fit; `posterior` may be that of the one-pass estimator."""
+    link: str
+    """The link of the exact fit."""
 
 
 def recommend_arm(
@@ -161,7 +163,7 @@ def _decision_input(
     if not (effects or misfit or confirming):
         return DecisionInput(alone.arms, alone.posterior, scale.warning, "")
     shares = {size: share for size, share in SIZES.items() if size or not effects}
-    mixture = fit_effect_sizes(alone.arms, votes, alone.exact, policy.link, shares)
+    mixture = fit_effect_sizes(alone.arms, votes, alone.exact, alone.link, shares)
     warning = "; ".join(filter(None, (scale.warning, misfit)))
     return DecisionInput(alone.arms, mixture, warning, "", confirming=confirming)
 
@@ -169,8 +171,12 @@ def _decision_input(
 def _by_features(policy: FittedPolicy, arms: Floats, votes: PairVotes) -> _ByFeatures:
     scale = decision_scale(policy, arms)
     shown, ridge = with_outlier_effects(arms, scale)
-    exact = fit_rows(shown[votes.first] - shown[votes.second], votes.mass, votes.wins, policy, ridge)
-    return _ByFeatures(shown, _as_learned(policy, scale) if policy.online_ and not scale.differs else exact, exact)
+    rows = shown[votes.first] - shown[votes.second], votes.mass, votes.wins
+    link = link_of_rows(*rows, policy, ridge)
+    exact = fit_rows(*rows, policy, ridge, link)
+    return _ByFeatures(
+        shown, _as_learned(policy, scale) if policy.online_ and not scale.differs else exact, exact, link
+    )
 
 
 def _input_without_votes(policy: FittedPolicy, arms: Floats, scale: DecisionScale, reason: str) -> DecisionInput:
@@ -225,7 +231,7 @@ def counted_votes(policy: FittedPolicy, arms: Floats) -> PairVotes:
 
 def _misfit_warning(policy: FittedPolicy, alone: _ByFeatures, votes: PairVotes) -> str:
     """Return a warning that features do not explain the votes; empty if the misfit test does not say so."""
-    p_value = misfit_p_value(alone.arms, votes, alone.exact, policy.link)
+    p_value = misfit_p_value(alone.arms, votes, alone.exact, alone.link)
     if p_value >= MISFIT_LEVEL:
         return ""
     verb = "do not" if p_value < _CLEAR_MISFIT else "may not"

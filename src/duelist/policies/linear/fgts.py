@@ -147,7 +147,7 @@ class FGTS(CopiedBySnapshot):
         self._asked += 1
         return Duel(first, second, self._asked - 1)
 
-    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+    def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
         """Learn the outcome of an asked duel; a weight of 2 counts as two equal outcomes."""
         value, times = check_outcome(outcome), check_weight(weight)
         asked = self._pending.pop(pending_id(self, duel))

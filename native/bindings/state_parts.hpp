@@ -1,8 +1,9 @@
-// The feature scale in snapshots.
+// The feature scale and the parameter of ties in snapshots.
 #pragma once
 
 #include "bindings/arrays.hpp"
 #include "model/feature_scale.hpp"
+#include "model/tie_parameter.hpp"
 
 namespace duelist {
 
@@ -45,6 +46,23 @@ inline void read_feature_scale(FeatureScale& scale, const nb::dict& arrays, i64 
     if (!arrays.contains("scale_typical")) return;
     copy(read_finite(arrays, "scale_typical", {dim}, 0.0), scale.typical);
     scale.first_arms_atypical = true;
+}
+
+inline void write_ties(nb::dict& out, const TieParameter& ties, Link link) {
+    double numbers[] = {link.nu, ties.ties, ties.votes, ties.exposure, ties.next};
+    out["ties"] = to_numpy(numbers, {5});
+}
+
+inline void set_ties(TieParameter& ties, Link& link, const std::vector<double>& numbers) {
+    require(numbers[0] == 0.0 || (link.kind == Link::Kind::logistic && numbers[0] <= Davidson::LARGEST_NU),
+            "Array 'ties' has a parameter that the link cannot have.");
+    require(numbers[1] <= numbers[2], "Array 'ties' has more ties than votes.");
+    link.nu = numbers[0];
+    ties = {numbers[1], numbers[2], numbers[3], numbers[4]};
+}
+
+inline void read_ties(TieParameter& ties, Link& link, const nb::dict& arrays) {
+    set_ties(ties, link, read_finite(arrays, "ties", {5}, 0.0));
 }
 
 }  // namespace duelist
