@@ -67,6 +67,9 @@ class ClassRegistry(Generic[T]):
         found = self.find_registered(name)
         if found is not None:
             return found
+        if "(" in name:
+            spelled = name.replace("(", ":", 1).removesuffix(")")
+            raise self._error(f"{name!r}", f"Write settings after a colon: {spelled}.")
         if ":" not in name:
             known = choose_from(name, self.names()).removesuffix(".")
             raise self._error(f"{name!r}", f"{known}, or name a class as module:Class.")

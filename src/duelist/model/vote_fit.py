@@ -107,14 +107,14 @@ def fit(
 
 
 def _items_to_fit(votes: Votes) -> Ints | None:
-    """Return the items that votes show, if these are less than half of many.
+    """Return the items that votes show, or one if there are no votes, if these are less than half of many.
 
     The loss does not depend on the others, and their effects are independent of everything else.
     """
     if votes.n_items <= DENSE_STEPS:
         return None
-    shown = np.unique(votes.items)
-    return shown if 0 < 2 * len(shown) <= votes.n_items else None
+    shown = np.unique(votes.items) if votes.items.size else np.zeros(1, np.int64)
+    return shown if 2 * len(shown) <= votes.n_items else None
 
 
 def _restrict_to_shown(utility: Utility, shown: Ints) -> Utility:

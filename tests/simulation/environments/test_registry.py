@@ -109,6 +109,7 @@ def test_an_environment_of_a_package(own_world: str) -> None:
         ("no_such_module:World", r"there is no module 'no_such_module'\. Install it"),
         ("own_world:Missing", r"has no attribute 'Missing'\. Write module:Class"),
         ("own_world:NUMBER", r"which is 3\. Give a subclass of duelist\.Environment"),
+        ("Hypercube(dim=3)", r"environment is 'Hypercube\(dim=3\)'\. Write settings after a colon: Hypercube:dim=3\."),
         ("own_world:Steps:arms=3", r"Steps has no setting 'arms'\. Did you mean 'n_arms'\? It takes dim, n_arms"),
         (7, r"environment is 7\. Give an object of `duelist\.environments`, or the name of one"),
     ],

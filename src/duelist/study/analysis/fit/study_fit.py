@@ -66,7 +66,7 @@ class StudyFit:
         """Posterior of the analysed arms, relative to their mean."""
         return self.whole if len(self.among) == len(self.arms) else self.whole.among(self.among)
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """Ids of the analysed arms."""
         return [self.arms[k] for k in self.among]
