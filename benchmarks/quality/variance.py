@@ -24,7 +24,6 @@ import numpy as np
 
 import duelist as dl
 from duelist.core.arrays import Floats, Ints
-from duelist.policies import NativePolicy
 from duelist.research.origin import origin, stored_origin, with_origin
 from duelist.simulation.environments import Environment, Hypercube, Noiseless, RandomArms, World
 from duelist.simulation.environments.wrapper import EnvironmentWrapper
@@ -49,7 +48,7 @@ class UnequalRounds(EnvironmentWrapper):
         return arms * np.where(arms[:, :1, :1] > 0.0, NEAR, FAR), count
 
 
-POLICIES: Final[Mapping[str, NativePolicy]] = {
+POLICIES: Final[Mapping[str, dl.Policy]] = {
     "widths in H (aware)": dl.LocalPairUCB(radius=RADIUS, ridge=RIDGE),
     "widths in Σ (twin)": dl.MaxPairUCB(radius=2.0 * RADIUS, ridge=RIDGE),
     "VACDB, residual variance (aware)": dl.VACDB(variance="all"),
