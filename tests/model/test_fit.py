@@ -130,9 +130,13 @@ def test_the_start_does_not_move_the_root(solver, start):
 
 def test_svrg_takes_its_order_from_the_seed():
     z, o, w = duels("noisy", 5)
-    one, same, other = (dl.fit_mle(z, o, w, solver="svrg", seed=s, max_iterations=3).theta for s in (1, 1, 2))
-    np.testing.assert_array_equal(one, same)
-    assert (one != other).any()
+
+    def theta(random_state):
+        return dl.fit_mle(z, o, w, solver="svrg", random_state=random_state, max_iterations=3).theta
+
+    np.testing.assert_array_equal(theta(1), theta(1))
+    assert (theta(1) != theta(2)).any()
+    np.testing.assert_array_equal(theta(np.random.default_rng(3)), theta(np.random.default_rng(3)))
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

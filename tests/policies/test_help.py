@@ -36,3 +36,12 @@ def test_a_class_of_your_own_inherits_descriptions():
 
     assert "theta_bound" in Mine.__doc__
     assert Mine.__doc__.startswith("One more.\n\nParameters\n")
+
+
+@pytest.mark.parametrize("name", dl.__all__)
+def test_help_begins_with_a_sentence(name):
+    described = getattr(dl, name)
+    if not (inspect.isclass(described) or inspect.isfunction(described)):
+        return
+    first = (inspect.getdoc(described) or "").partition("\n")[0]
+    assert first.endswith((".", ":")), first

@@ -102,3 +102,11 @@ def test_a_study_satisfies_the_protocol_for_type_checkers() -> None:
         assert study.name == "study"
         assert study.id
         assert len(study) == 0
+
+
+@pytest.mark.parametrize("name", sorted(members(StudyProtocol) - ATTRIBUTES))
+def test_help_describes_a_method_alike_for_both(name: str) -> None:
+    """`help` of a study on a server showed names alone."""
+    described = inspect.getdoc(getattr(RemoteStudy, name))
+    assert described
+    assert described.partition("\n")[0].rstrip(")").endswith((".", ":"))

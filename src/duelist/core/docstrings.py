@@ -1,4 +1,4 @@
-"""Complete the docstring of a class with the parameters that it inherits, so that `help` shows all of them."""
+"""Complete docstrings by those of other classes, so that `help` shows every parameter and every method."""
 
 from __future__ import annotations
 
@@ -23,6 +23,15 @@ def inherit_parameters(cls: type) -> None:
     if entries:
         section = [*_HEADER, *(line for names, text in entries.items() for line in (names, *text))]
         cls.__doc__ = "\n".join([*_until_text(lines[:start]), "", *section, *_from_text(lines[end:])])
+
+
+def describe_like(cls: type, documented: type) -> None:
+    """Give methods and properties without a docstring the one of the same name in another class."""
+    for owner in cls.__mro__:
+        for name, value in vars(owner).items():
+            said = getattr(getattr(documented, name, None), "__doc__", None)
+            if said and not name.startswith("_") and not getattr(value, "__doc__", None):
+                value.__doc__ = said
 
 
 def _parameters(lines: list[str]) -> tuple[int, dict[str, list[str]], int]:

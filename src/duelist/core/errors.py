@@ -37,8 +37,9 @@ class DuelistError(Exception):
         return f"{self.message} {self.hint}" if self.hint else self.message
 
     def hint_from(self, templates: Mapping[str, str], quote: Callable[[str], str] = str) -> str:
-        """Return the hint in `templates` for this code, filled with the quoted details; without one, this error's own
-        hint.
+        """Return the hint in `templates` for this code, or else this error's own hint.
+
+        The details of the error fill the placeholders of a template, quoted.
 
         >>> error = StudyNotOpen("Study 'a' is paused.", "Open it again with `open`.", study="a")
         >>> error.hint_from({"study_not_open": "Run `duelist study open {study}`."})

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from duelist import native
 from duelist.core.arrays import Floats, as_floats, check_choice, check_finite, is_integer
 from duelist.core.errors import InvalidInput
-from duelist.core.seeds import seed_words
+from duelist.core.seeds import RandomState, check_random_state, seed_words
 from duelist.model.links import Link, get_link
 from duelist.model.ridge_selection import VoteRows, select_ridge
 from duelist.model.scorer import Scorer
@@ -76,7 +76,7 @@ def fit_mle(
     start: ArrayLike | None = None,
     tolerance: float | None = None,
     max_iterations: int | None = None,
-    seed: int = 0,
+    random_state: RandomState = 0,
 ) -> Fit:
     """Return the regularised, weighted estimate of theta from duels.
 
@@ -113,8 +113,8 @@ def fit_mle(
         feature divided by its root mean square (default 1e-10). The units of the features matter to neither.
     max_iterations
         Largest number of steps (newton, agd) or of passes over the data (svrg).
-    seed
-        Seed of the random order of svrg.
+    random_state
+        Seed of the random order of svrg, or a NumPy generator to draw it from.
 
     >>> fit = fit_mle([[1.0, 0.0], [0.0, 1.0]], [1, 0])
     >>> fit.converged
@@ -139,7 +139,9 @@ def fit_mle(
     if solver in _FIRST_ORDER:
         goal *= _gradient_scale(rows, ridge_scale)
     limit = max_iterations if max_iterations is not None else _MAX_ITERATIONS[solver]
-    theta, status, iterations = native.solve(solver, *rows, theta, goal, int(limit), seed_words(seed), ridge_scale)
+    theta, status, iterations = native.solve(
+        solver, *rows, theta, goal, int(limit), seed_words(check_random_state(random_state)), ridge_scale
+    )
     gradient = native.gradient(*rows, theta, ridge_scale)
     if solver == "online":
         status = _ONE_PASS

@@ -13,8 +13,9 @@ from duelist.policies.counting.counting_policy import CountingPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RMED1(CountingPolicy):
-    """Relative minimum empirical divergence: plays each arm as often as it is likely to be best, against the arm that
-    refutes it.
+    """Relative minimum empirical divergence: an arm that may be best against its refuter.
+
+    Plays each arm as often as it is likely to be best.
 
     With mu_ij = w_ij / n_ij (1/2 at n_ij = 0), d(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), O_i = {j != i :
     mu_ij <= 1/2},

@@ -10,10 +10,10 @@ from duelist.policies.linear.arm_bounds import ArmBounds
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class InfoMax(ArmBounds):
-    """The loosest bounds on a win probability (Melikidze et al. 2026, ActiveUltraFeedback, arXiv 2603.09692, after Saha
-    2021).
+    """Plays the pair whose probability to win has the loosest bounds.
 
-    With bounds U_a, L_a = r_a +- scale sigma_a on the utility of each arm, plays
+    Melikidze et al. 2026, ActiveUltraFeedback, arXiv 2603.09692, after Saha 2021. With bounds U_a, L_a = r_a +- scale
+    sigma_a on the utility of each arm, plays
 
         (x_t, y_t) = argmax_{x != y} mu(U_x - L_y) - mu(L_x - U_y),
 

@@ -9,10 +9,9 @@ from duelist.policies.engine import RadiusPolicy
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class MaxMinLCB(RadiusPolicy):
-    """Duels as a Stackelberg game of lower confidence bounds (Pasztor, Kassraie, Krause 2024, arXiv 2406.16745, Algorithm
-    1).
+    """Duels as a Stackelberg game of lower confidence bounds.
 
-    With bounds on the probability that x beats y,
+    Pasztor, Kassraie, Krause 2024, arXiv 2406.16745, Algorithm 1. With bounds on the probability that x beats y,
 
         LCB_t(x, y) = mu((x - y) . theta_hat) - L_mu beta_t |x - y|_{Sigma_t^-1},    UCB_t(x, y) = 1 - LCB_t(y, x),
 

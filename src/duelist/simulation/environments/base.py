@@ -77,8 +77,9 @@ class Environment(ABC):
         raise InvalidInput(f"{type(self).__name__} has no fixed arms and no draw_arms.", "Give it one of them.")
 
     def available_arms(self, n_arms: int, start: int, rounds: int) -> Ints | None:
-        """Return how many of the fixed arms have joined in each round from `start` on, first ones first; None: always
-        all.
+        """Return how many of the fixed arms, in their order, have joined in each round.
+
+        The rounds begin at `start`. None: always all of them.
         """
         return None
 

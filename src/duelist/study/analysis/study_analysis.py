@@ -178,9 +178,7 @@ class StudyAnalysis(ABC):
     @lists(ChanceOptions)
     @once
     def win_chances(self, context: str | None = None, **options: Unpack[ChanceOptions]) -> analysis.WinChances:
-        """Return the fitted probability that each arm wins against each other, and of a tie; see
-        `analysis.win_chances`.
-        """
+        """Return the fitted chances of each pair to win and to tie; see `analysis.win_chances`."""
         check_options("win_chances", ChanceOptions, options)
         scope, own = split(context, options)
         return analysis.win_chances_from_fit(self._fit(scope, own))

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from duelist.core.arrays import Floats
+from duelist.core.docstrings import describe_like
 from duelist.core.errors import InvalidInput
 from duelist.core.serialization import from_plain
 from duelist.core.tables import RecordList
@@ -52,6 +53,7 @@ from duelist.study.remote.base import without_none
 from duelist.study.remote.http_client import as_json
 from duelist.study.remote.responses import duel_from, listed_duel_from, vote_from
 from duelist.study.storage import MediaRow
+from duelist.study.study import Study
 from duelist.study.validation import checked_duel_id, checked_outcome
 
 _PAGE: Final = 1000
@@ -412,3 +414,6 @@ class RemoteStudy(RemoteAnalysis):
     def save(self, path: str | Path) -> Path:
         self._client.download(f"{self._root}/archive", Path(path))
         return Path(path)
+
+
+describe_like(RemoteStudy, Study)

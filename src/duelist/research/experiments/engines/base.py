@@ -20,8 +20,9 @@ def check_sendable(cells: Sequence[Cell]) -> None:
 
 
 class Engine(ABC):
-    """Plays cells somewhere. A context manager that starts and stops what it needs, once, even if contexts are
-    nested.
+    """Plays cells somewhere.
+
+    A context manager that starts and stops what it needs, once, even if contexts are nested.
     """
 
     _depth = 0
