@@ -53,6 +53,11 @@ FINDINGS: Final = (
         "each request encoded it again, or asked database and worker",
         "attacks/test_floods.py",
     ),
+    (
+        "a form has a broken header",
+        "a library wrote lines into the log that were not JSON",
+        "attacks/test_bodies.py",
+    ),
 )
 """Attack, what happened, and the test that repeats it."""
 HELD: Final = (

@@ -153,6 +153,14 @@ def test_a_form_with_too_many_files_is_an_error(attacked: Attacked) -> None:
         assert "10000" in refused(admin.post("/files/preview", files=files, timeout=600), 413, "too_large")["message"]
 
 
+def test_a_broken_form_writes_json_to_the_log(attacked: Attacked) -> None:
+    """The library that parses forms wrote a line of its own for each."""
+    body = b'--x\r\nContent-Disposition: form-data; name="file"\r; filename="a"\r\n\r\nid\r\n--x--\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    with attacked.server.client() as admin:
+        refused(admin.post("/files/preview", content=body, headers=headers), 400, "malformed")
+
+
 def test_failed_exports_leave_no_folder(attacked: Attacked) -> None:
     before = attacked.temporary_folders()
     with attacked.server.client(attacked.reader) as reader:

@@ -39,6 +39,7 @@ def log_to_stderr(level: str = "info") -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.captureWarnings(True)
+    logging.getLogger().handlers = [handler]  # warnings of other libraries
     for name in ("duelist.server", "uvicorn.error", "asyncio", "concurrent.futures", "py.warnings"):
         logger = logging.getLogger(name)
         logger.handlers = [handler]
