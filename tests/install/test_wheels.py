@@ -28,7 +28,7 @@ VERSIONS: Final = ("3.11", "3.12", "3.13", "3.14", "3.15")
 
 def python_of(version: str) -> str | None:
     """Return a Python of this machine, or None if there is none."""
-    found = run(uv.find_uv_bin(), "python", "find", "--no-python-downloads", "--system", version)
+    found = run(ROOT / "scripts" / "find-python", version)
     return found.stdout.strip() if found.returncode == 0 else None
 
 
