@@ -97,11 +97,11 @@ docs-check: for-tests $(VENV)/.group-lint site ## Fail if the architecture page 
 	$(BIN)/python scripts/draw_architecture.py --check
 
 site: for-tests $(VENV)/.group-docs ## Build the documentation site into out/site, and check its links.
-	$(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 	$(BIN)/python scripts/site/check_built.py out/site
 
 site-serve: for-tests $(VENV)/.group-docs ## Serve the documentation site while you edit it.
-	$(BIN)/mkdocs serve
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 ##@ Test
 .PHONY: test test-install wheels test-wheels release-check test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres

@@ -88,6 +88,7 @@ def test_nothing_is_loose_at_the_top() -> None:
 OTHER_TEST_FOLDERS = {
     "benchmarks": "tests of benchmarks/",
     "consumers": "other programs that open exported files",
+    "docs": "the code of the documentation",
     "fuzzing": "generated input for every reader of files",
     "helpers": "what tests of several rooms share",
     "install": "install lines in empty environments",

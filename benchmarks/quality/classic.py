@@ -347,7 +347,7 @@ for _ in range(100):
 print(policy.leader_, policy.wins_)
 ```
 ```console
-duelist simulate RUCB D-TS RMED1 --environment PreferenceMatrix:path=table.csv --horizon 10000
+duelist simulate RUCB D-TS RMED1 --environment PreferenceMatrix:path=examples/data/preferences.csv --horizon 10000
 ```
 
 All have the settings of their papers, none is tuned here. `LocalPairUCB` and `ThompsonPair` are the library's own, with a feature for

@@ -1,4 +1,4 @@
-// Let the keyboard scroll wide tables and code, and do not announce the copy buttons of code as navigation.
+// Let the keyboard scroll wide tables and code, and keep the copy buttons of code out of the list of landmarks.
 const mend = () => {
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) box.tabIndex = 0;
   for (const buttons of document.querySelectorAll("nav.md-code__nav")) buttons.setAttribute("role", "group");

@@ -173,17 +173,6 @@ def test_the_page_has_the_table_of_goals() -> None:
         assert f"| `{goal.name}` | {goal.when} | `{goal.policy}` |" in PAGE
 
 
-def test_the_code_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    for code in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL):
-        exec(compile(code, "docs/guides/choose-a-policy.md", "exec"), names)
-    (lines,) = re.findall(r"```console\n(.*?)```", PAGE, flags=re.DOTALL)
-    for line in lines.splitlines():
-        told = CliRunner().invoke(app, line.split()[1:])
-        assert told.exit_code == 0, f"{line}: {told.output}"
-
-
 def test_algorithms_by_name_are_there() -> None:
     (table,) = re.findall(r"\| paper .*?\n\n", PAGE + "\n", flags=re.DOTALL)
     named = [

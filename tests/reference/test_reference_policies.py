@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import re
 from itertools import product
@@ -145,14 +144,6 @@ def test_the_excerpt_on_the_page_is_the_code() -> None:
     (excerpt,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     assert "# line 11" in excerpt
     assert indent(excerpt, 8 * " ") in inspect.getsource(REFERENCES["VACDB"].choose)
-
-
-def test_the_example_on_the_page_runs() -> None:
-    (example,) = re.findall(r"```pycon\n(.*?)```", PAGE, flags=re.DOTALL)
-    test = doctest.DocTestParser().get_doctest(example, {}, "docs/algorithms/reference-implementations.md", None, 0)
-    assert len(test.examples) >= 6
-    result = doctest.DocTestRunner().run(test)
-    assert result.failed == 0
 
 
 # -- numerics, against independent computations -------------------------------------------

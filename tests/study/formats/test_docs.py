@@ -1,4 +1,4 @@
-"""The code on docs/guides/formats.md runs, and its table agrees with the formats."""
+"""The code on docs/guides/formats.md prints what it says, and its table agrees with the formats."""
 
 import re
 from pathlib import Path
@@ -18,8 +18,10 @@ from duelist.study.formats import (
     write,
 )
 from duelist.study.records import Outcome
+from tests.docs.pages import run_page
 
-PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "formats.md").read_text()
+PATH = Path(__file__).parents[3] / "docs" / "guides" / "formats.md"
+PAGE = PATH.read_text()
 TABLE = {
     cells[0].strip(" `"): [cell.strip() for cell in cells]
     for line in PAGE.splitlines()
@@ -27,14 +29,10 @@ TABLE = {
 }
 
 
-def test_the_code_on_the_page_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    code = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    assert len(code) >= 7
-    exec(compile("\n".join(code), "docs/guides/formats.md", "exec"), {})
-    said = capsys.readouterr().out.splitlines()
+def test_the_code_on_the_page_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    run_page(PATH, tmp_path, monkeypatch)
     promised = re.findall(r"^print\(.*\)  # (.*)$", PAGE, flags=re.MULTILINE)
-    assert said == promised
+    assert capsys.readouterr().out.splitlines() == promised
 
 
 def test_every_format_has_a_row_and_a_heading():

@@ -1,8 +1,6 @@
 """Studies whose arms have no features, or features and arm effects."""
 
 import json
-import re
-import shlex
 import time
 from pathlib import Path
 
@@ -281,24 +279,3 @@ def test_the_shell_takes_ids_only(tmp_path: Path) -> None:
     assert "The setting arm_effects is on" in shell("create", "layered", "--policy", "VACDB", "--arm-effects")
     with pytest.raises(InvalidInput, match="Some items have 0 features and others 1"):
         plan_items(tmp_path / "mixed.jsonl")
-
-
-PAGE = (Path(__file__).parents[3] / "docs" / "guides" / "arms.md").read_text()
-
-
-def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """docs/guides/arms.md: its Python and its shell commands, in order."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DUELIST_STORAGE", "sqlite:///shell.db")
-    (tmp_path / "slogans.csv").write_text("id,payload\nx,X\ny,Y\n")
-    names: dict[str, object] = {}
-    ran = 0
-    for language, body in re.findall(r"```(python|console)\n(.*?)```", PAGE, flags=re.DOTALL):
-        if language == "python":
-            exec(compile(body, "docs/guides/arms.md", "exec"), names)
-            continue
-        for line in body.splitlines():
-            result = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
-            assert result.exit_code == 0, f"{line}: {result.output}"
-            ran += 1
-    assert ran == 3
