@@ -350,7 +350,7 @@ print(policy.leader_, policy.wins_)
 duelist simulate RUCB D-TS RMED1 --environment PreferenceMatrix:path=examples/data/preferences.csv --horizon 10000
 ```
 
-All have the settings of their papers, none is tuned here. `LocalPairUCB` and `ThompsonPair` are the library's own, with a feature for
+All have the untuned settings of their papers. `LocalPairUCB` and `ThompsonPair` are the library's own, with a feature for
 each arm and their defaults; they believe in utilities, which the tables with circles do not have.
 
 ![regret on seven tables](classic.png)

@@ -233,7 +233,7 @@ has given up: what is known of them is mostly the prior, which is too low for th
 
 With few votes the prior N(0, 1/ridge) decides: truths much wider than it are shrunk too far and their intervals hold too
 seldom, truths much narrower have intervals that are wider than they need be; where the policy chooses, arms far behind are hardly
-asked however many votes there are, and stay shrunk. `leaderboard(ridge="auto")` finds the ridge from the votes: with many votes
+asked for any number of votes, and stay shrunk. `leaderboard(ridge="auto")` finds the ridge from the votes: with many votes
 that is right whatever the spread, with few it helps and is not enough, and where the spread is 1 it is a little worse than to know it.
 `ridge=` with a number sets the prior: 1/ridge is the variance of utilities that you expect.
 """

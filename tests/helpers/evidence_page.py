@@ -121,7 +121,7 @@ def power_cuts(lines: Lines) -> str:
 def failovers(lines: Lines) -> str:
     return (
         f"PostgreSQL was restarted as after a crash {total(lines, 'restarts')} times under a busy server: "
-        f"{total(lines, 'acknowledged')} votes were acknowledged and none was lost; raters were told to wait (503 with Retry-After) "
+        f"{total(lines, 'acknowledged')} votes were acknowledged and kept; raters were told to wait (503 with Retry-After) "
         f"{total(lines, 'unavailable')} times, and voted again at most {most(lines, 'longest_recovery'):.1f} s after the database."
     )
 

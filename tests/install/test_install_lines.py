@@ -18,44 +18,15 @@ import pytest
 import uv
 
 from tests.helpers import postgres
+from tests.install.installing import ROOT, checked, run
 from tests.install.programs import PROGRAMS
 
-ROOT: Final = Path(__file__).parents[2]
 LINES: Final = re.findall(
     r"^\|.*\| `pip install '?duelist(?:\[([\w,]+)\]')?` \|$", (ROOT / "docs/get-started/install.md").read_text(), re.M
 )
 LARGE: Final = {"embed", "gpu"}
 """PyTorch and a language model, which `make test-torch` and `make test-consumers` install."""
 TOKEN: Final = "install_0123456789abcdefghijkl"
-
-
-def run(*command: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
-    return subprocess.run(
-        [str(word) for word in command],
-        cwd=cwd,
-        env={**clean, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-
-
-def checked(done: subprocess.CompletedProcess[str]) -> str:
-    assert done.returncode == 0, f"{done.args}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as users get it. The build folder of `make install` is used again, so that only the last step is new."""
-    folder = tmp_path_factory.mktemp("wheel")
-    define = "--config-settings=cmake.define.DUELIST_DEVELOPMENT=OFF"
-    build = ("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", define, "--wheel-dir", folder, ROOT)
-    checked(run(sys.executable, *build, PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}"))
-    (found,) = folder.glob("*.whl")
-    return found
 
 
 class Environments:

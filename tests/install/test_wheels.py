@@ -19,7 +19,7 @@ import uv
 from scripts.release_check import package_files, wheel_problems
 
 import duelist
-from tests.install.test_install_lines import ROOT, checked, run, wheel  # noqa: F401  (a fixture)
+from tests.install.installing import ROOT, checked, run
 
 WHEELS: Final = os.environ.get("DUELIST_WHEELS")
 """A folder of wheels."""
