@@ -120,7 +120,7 @@ def other_sizes() -> list[str]:
         "|---|---|---|",
         *sizes.batch_rows(),
         "",
-        "On a GPU: [gpu.md](../guides/gpu.md).",
+        "On a GPU: [gpu.md](gpu.md).",
         "",
     ]
 

@@ -213,7 +213,7 @@ PAGES: Final = (
         ("src/duelist/server", "src/duelist/study/storage", "src/duelist/study/formats", "tests/fuzzing"),
     ),
     Evidence(
-        "guides/gpu.md",
+        "evidence/gpu.md",
         "python3 -m benchmarks.speed.gpu --library",
         "How fast is the search for pairs on a GPU?",
         ("benchmarks/speed/gpu.py", "src/duelist/gpu"),

@@ -385,7 +385,7 @@ def main() -> None:
 
 
 def page(report: dict[str, Any]) -> str:
-    """The report as docs/guides/gpu.md."""
+    """The report as docs/evidence/gpu.md."""
     [contexts] = report["contexts"]
     lines = [
         "# Benchmarks on a GPU",
