@@ -1,7 +1,9 @@
-// Let the keyboard scroll wide tables and code, and keep the copy buttons of code out of the list of landmarks.
+// Let the keyboard scroll wide tables and code, and name the copy buttons of each block of code.
 const mend = () => {
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .md-typeset pre > code")) box.tabIndex = 0;
-  for (const buttons of document.querySelectorAll("nav.md-code__nav")) buttons.setAttribute("role", "group");
+  document.querySelectorAll("nav.md-code__nav").forEach((buttons, number) => {
+    buttons.setAttribute("aria-label", `Code block ${number + 1}`);
+  });
 };
 mend();
 new MutationObserver(mend).observe(document.body, { childList: true, subtree: true });

@@ -106,10 +106,10 @@ def is_policy(name: str) -> bool:
 
 def _page(name: str) -> str:
     if not is_policy(name):
-        return f"::: duelist.{name}\n"
+        return f"---\ntitle: {name}\n---\n\n::: duelist.{name}\n"
     path = f"{type_module(getattr(dl, name))}.{name}"
     return (
-        f"::: {path}\n    options:\n      members: false\n\nThe rule, its source and the reference code are on [the page of the algorithm]"
+        f"---\ntitle: {name}\n---\n\n::: {path}\n    options:\n      members: false\n\nThe rule, its source and the reference code are on [the page of the algorithm]"
         f"(../../algorithms/linear/{name}.md). [NativePolicy](policies.md) has the methods that all policies share.\n"
     )
 
