@@ -105,12 +105,13 @@ def is_policy(name: str) -> bool:
 
 
 def _page(name: str) -> str:
+    title = f"---\ntitle: {name}\n---\n\n"
     if not is_policy(name):
-        return f"---\ntitle: {name}\n---\n\n::: duelist.{name}\n"
-    path = f"{type_module(getattr(dl, name))}.{name}"
+        return f"{title}::: duelist.{name}\n"
     return (
-        f"---\ntitle: {name}\n---\n\n::: {path}\n    options:\n      members: false\n\nThe rule, its source and the reference code are on [the page of the algorithm]"
-        f"(../../algorithms/linear/{name}.md). [NativePolicy](policies.md) has the methods that all policies share.\n"
+        f"{title}::: {type_module(getattr(dl, name))}.{name}\n    options:\n      members: false\n\n"
+        f"The rule, its source and the reference code are on [the page of the algorithm](../../algorithms/linear/{name}.md). "
+        "[NativePolicy](policies.md) has the methods that all policies share.\n"
     )
 
 
