@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from matplotlib.text import Annotation
 
 from duelist.core.figures import PALETTE, label_lines, line_labels, new_figure, spread
 from duelist.simulation.regret_plot import POLICY_COLORS, policy_colors
@@ -71,6 +72,7 @@ def test_labels_of_lines_that_end_together_do_not_overlap(log):
     assert line_labels(ax) == [*(f"policy {k}" for k in range(7)), "far above ↑"]
     figure.draw_without_rendering()
     pixels = figure.dpi / 72.0
-    heights = sorted(ax.transData.transform(text.xy)[1] + pixels * text.xyann[1] for text in ax.texts)
+    labels = [text for text in ax.texts if isinstance(text, Annotation)]
+    heights = sorted(ax.transData.transform(label.xy)[1] + pixels * label.xyann[1] for label in labels)
     assert np.diff(heights).min() > 1.15 * pixels * 9.0  # capital letters and descenders of 9 points
     assert ax.get_tightbbox().x1 <= figure.bbox.x1

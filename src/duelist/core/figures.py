@@ -58,7 +58,7 @@ def label_lines(ax: Axes, size: float = 9.0, style: Mapping[str, Any] | None = N
     """
     for old in [text for text in ax.texts if text.get_gid() == _LABEL]:
         old.remove()
-    lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_") and len(line.get_xdata())]
+    lines = [line for line in ax.get_lines() if not str(line.get_label()).startswith("_") and np.size(line.get_xdata())]
     if not lines:
         return
     right, (low, high) = max(ax.get_xlim()), sorted(ax.get_ylim())
