@@ -104,7 +104,7 @@ site-serve: for-tests $(VENV)/.group-docs ## Serve the documentation site while 
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve
 
 ##@ Test
-.PHONY: test test-install wheels test-wheels release-check test-lowest test-server attack test-proxy test-api test-pages test-cluster test-torch test-consumers postgres
+.PHONY: test test-install wheels test-wheels release-check test-lowest test-server attack test-proxy test-api test-pages test-examples test-cluster test-torch test-consumers postgres
 test: for-tests postgres ## Run the tests of the library, the command line and studies.
 	$(PYTEST) -n 2 --dist loadscope
 
@@ -144,6 +144,9 @@ test-pages: for-tests $(VENV)/.group-pages ## Test the pages in Chromium, access
 	scripts/install-chromium
 	scripts/install-axe $(VENV)/axe
 	$(PYTEST_OUTSIDE) -n 2 --dist loadfile tests/server/pages
+
+test-examples: for-tests $(VENV)/.group-examples ## Run every example as a script and as a notebook (1 minute).
+	$(PYTEST_OUTSIDE) -n 2 tests/examples
 
 test-cluster: for-tests ## Test experiments on a Dask cluster whose processes are killed.
 	$(PYTEST_OUTSIDE) tests/research/experiments/test_cluster.py
@@ -222,7 +225,7 @@ machines: for-tests ## Check that emulated processors compute the same bits as t
 	scripts/check-aarch64-python $(BIN)/python
 
 ##@ Figures and pictures
-.PHONY: figures frontier screenshots
+.PHONY: figures frontier screenshots notebooks
 figures: for-tests ## Repeat the paper's experiments and write docs/evidence/reproduction.md.
 	$(BIN)/duelist reproduce all --out out/figures --docs docs/evidence/reproduction.md
 
@@ -230,18 +233,30 @@ frontier: for-tests ## Compare policies beyond the paper and write docs/evidence
 	$(BIN)/duelist reproduce frontier --out out/frontier --docs docs/evidence/frontier.md
 	cp out/frontier/frontier/relative.png docs/evidence/frontier.png
 
+notebooks: for-tests $(VENV)/.group-examples ## Write the examples as notebooks with their results to out/notebooks.
+	$(BIN)/python scripts/make_notebooks.py out/notebooks
+
 screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the documentation from a running server.
 	scripts/install-chromium
 	PYTHONPATH=. $(BIN)/python -m tests.server.pages.screenshots docs/images
 
 ##@ Benchmarks of speed (use an idle machine)
-.PHONY: bench bench-study bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-phone bench-scale bench-cluster bench-solvers
+.PHONY: bench bench-study bench-comparison bench-analyses bench-arena-log bench-files bench-raters bench-server bench-pages bench-phone bench-scale bench-cluster bench-solvers
 bench: install ## Time policies and simulations.
 	$(BIN)/python -m benchmarks
 
 bench-study: for-tests ## Time ask and tell of a study beside Optuna.
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/evidence/benchmarks-study.md
+
+bench-comparison: for-tests build/peers/.installed ## Compare with other programs in features, agreement, speed and votes (20 minutes). Options: KEEP=1
+	$(BIN)/python -m benchmarks.comparison $(if $(KEEP),--keep) --page docs/evidence/comparison.md
+
+# The other programs have an environment of their own, because they need versions that conflict with ours.
+build/peers/.installed: benchmarks/comparison/requirements.txt
+	$(PYTHON) -m venv build/peers
+	build/peers/bin/python -m pip install --quiet -r $<
+	touch $@
 
 bench-analyses: for-tests ## Time the analysis of a large log beside evalica.
 	$(BIN)/python -m pip install --quiet evalica

@@ -6,6 +6,8 @@ comparisons, plots and studies then work. Run it:
     python examples/plain_policy.py
 """
 
+from pathlib import Path
+
 import numpy as np
 
 import duelist as dl
@@ -48,7 +50,11 @@ class EpsilonGreedy(dl.Policy):
 def main(horizon=300, runs=10):
     """Compare both policies in the same ten worlds; the last column is the paired difference."""
     policies = [dl.VACDB(horizon=horizon), EpsilonGreedy()]
-    print(dl.simulate(policies, dl.environments.Hypercube(dim=4), horizon, runs, seed=0).summary())
+    found = dl.simulate(policies, dl.environments.Hypercube(dim=4), horizon, runs, seed=0)
+    print(found.summary())
+    picture = Path("out/examples/plain_policy.png")
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    found.plot().figure.savefig(picture, dpi=120)
 
 
 if __name__ == "__main__":

@@ -89,6 +89,7 @@ OTHER_TEST_FOLDERS = {
     "benchmarks": "tests of benchmarks/",
     "consumers": "other programs that open exported files",
     "docs": "the code of the documentation",
+    "examples": "runs of examples/",
     "fuzzing": "generated input for every reader of files",
     "helpers": "what tests of several rooms share",
     "install": "install lines in empty environments",

@@ -232,3 +232,14 @@ def test_items_from_excel(tmp_path):
     plan = plan_items(tmp_path / "arms.xlsx")
     assert [(arm.id, arm.payload) for arm in plan.items] == [("a", "one"), ("b", "")]
     assert plan.numbers == {"size": [1.5, 2.0], "speed": [-1.0, 0.25]}
+
+
+# -- a reward model ----------------------------------------------------------------------
+
+
+def test_a_reward_model_trained_on_exported_votes_ranks_answers(tmp_path):
+    """Run the example: a model trained by TRL on votes that duelist chose scores answers as people like them."""
+    example = Path(__file__).parents[2] / "examples" / "reward_model.py"
+    said = run(example, folder=tmp_path)
+    assert float(re.search(r"correlation of scores and likings: (.*)", said)[1]) > 0.8
+    assert (tmp_path / "out" / "examples" / "reward_model.png").stat().st_size > 5000
