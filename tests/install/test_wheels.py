@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any, Final
@@ -94,7 +95,19 @@ def served(program: Path, folder: Path, environment: dict[str, Any]) -> None:
             address = next(line for line in server.stdout if "http://" in line)
             url = address[address.index("http://") :].split()[0].split("#")[0].rstrip("/.")
             origin = "/".join(url.split("/")[:3])
-            with urllib.request.urlopen(f"{origin}/api/v1/health", timeout=30) as answer:
-                assert answer.status == 200
+            assert answers(f"{origin}/api/v1/health") == 200
         finally:
             server.terminate()
+
+
+def answers(url: str) -> int:
+    """Wait until a server answers, for at most two minutes; return the status."""
+    end = time.monotonic() + 120.0
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=30) as answer:
+                return int(answer.status)
+        except urllib.error.URLError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
