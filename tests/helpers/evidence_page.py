@@ -30,7 +30,7 @@ FINDINGS: Final = (
     ),
     (
         "a policy with many features chooses a pair",
-        "it held the interpreter's lock, so raters of all other studies waited",
+        "it held the interpreter's lock, so all other requests waited",
         "policies/engine/test_threads.py",
     ),
     (

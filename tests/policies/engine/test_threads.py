@@ -61,7 +61,7 @@ def ticks_during(compute: Callable[[], object]) -> int:
 def test_other_threads_run_while_a_policy_computes(
     functions: tuple[Callable[[], object], Callable[[], object]],
 ) -> None:
-    """In a server, raters of all other studies waited 19 seconds for a choice among 150 arms with 1,024 features."""
+    """In a server, all other requests waited for a choice among arms with many features."""
     suggest, learn = functions
     learn()
     # A thread that waits for the interpreter lock runs once or twice: before and after. One of many tries must do more.
