@@ -30,7 +30,10 @@ ANY = {
 RATING = {
     ("GET", f"{S}/me"),
     ("GET", f"{S}/live/{{duel}}"),
-    *(("POST", f"{S}/{verb}") for verb in ("arrive", "ask", "votes", "undo", "release", "live")),
+    *(
+        ("POST", f"{S}/{verb}")
+        for verb in ("arrive", "ask", "votes", "undo", "release", "live", "consent", "answers", "practised")
+    ),
 }
 LOOKING = {
     ("GET", "/api/v1/studies"),

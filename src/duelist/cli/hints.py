@@ -29,6 +29,7 @@ HINTS: Final = {
     "study_exists.name": "Use it, add --if-missing, or choose another name.",
     "study_exists.settings": "Leave it out, change it with `duelist study change {study} KEY=VALUE` where it can be changed, or choose "
     "another name.",
+    "step_missing": "Let the rater open the rater page, which shows what comes first.",
     "study_full": "Raise the number of places in the Settings tab of the dashboard, which `duelist serve` opens, or wait until a "
     "participant drops out.",
     "study_not_open": "Open it again with `duelist study open {study}`.",

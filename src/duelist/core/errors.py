@@ -148,6 +148,12 @@ class RaterBlocked(NothingToAsk):
     code = "rater_blocked"
 
 
+class StepMissing(NothingToAsk):
+    """A rater has to consent, answer the questionnaire or practise before the first pair."""
+
+    code = "step_missing"
+
+
 class StudyFull(NothingToAsk):
     """All places of a study that is open to anyone are taken."""
 

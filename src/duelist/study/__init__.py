@@ -11,6 +11,14 @@ from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
 from duelist.study.participation.entry import Admission, Departure
+from duelist.study.participation.flow import (
+    Appearance,
+    Consent,
+    ExamplePair,
+    ExclusionRules,
+    Flow,
+    Question,
+)
 from duelist.study.participation.recruiting import SERVICES, Ending, Recruiting, recruiting_for
 from duelist.study.planning.plan import StudyPlan, plan_study
 from duelist.study.protocol import StudyProtocol
@@ -49,15 +57,20 @@ __all__ = [
     "GOALS",
     "SERVICES",
     "Admission",
+    "Appearance",
     "Arm",
     "AsyncStudy",
     "ChosenBy",
+    "Consent",
     "Departure",
     "DuelKind",
     "Ending",
     "Erasure",
+    "ExamplePair",
+    "ExclusionRules",
     "Explanation",
     "ExportReport",
+    "Flow",
     "Goal",
     "GoldPair",
     "HttpSystem",
@@ -65,6 +78,7 @@ __all__ = [
     "ItemPlan",
     "LogPage",
     "Outcome",
+    "Question",
     "Queue",
     "Rater",
     "RaterProgress",

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
+from duelist.study.participation.flow import Flow, checked_flow
 from duelist.study.participation.recruiting import Recruiting, checked_recruiting
 
 
@@ -110,6 +111,7 @@ class StudySettings:
     wordings: dict[str, dict[str, Any]] = field(default_factory=dict)
     feature_recipe: dict[str, Any] | None = None
     recruiting: Recruiting = field(default_factory=Recruiting)
+    flow: Flow = field(default_factory=Flow)
 
     def __post_init__(self) -> None:
         # Storages store settings as JSON, which has no tuples.
@@ -117,6 +119,7 @@ class StudySettings:
         object.__setattr__(self, "criteria", tuple(self.criteria))
         object.__setattr__(self, "gold", gold)
         object.__setattr__(self, "recruiting", checked_recruiting(self.recruiting))
+        object.__setattr__(self, "flow", checked_flow(self.flow))
         object.__setattr__(self, "answers", tuple(Outcome(answer) for answer in self.answers))
 
     @property
@@ -158,7 +161,8 @@ class Rater:
 
     A `blocked` rater is not asked, the votes of an `excluded` one do not count, and the name of an `erased` one is a pseudonym.
     `parameters` are those of the address by which they came, `entered_at` is when they entered a study that is open to anyone, and
-    `ending` is how their participation ended.
+    `ending` is how their participation ended. `consented_at` is when they agreed to the version `consent_version` of the consent form, and
+    `excluded_by` the rule (gold, fast, side) that excluded them automatically.
     """
 
     name: str
@@ -169,6 +173,9 @@ class Rater:
     parameters: dict[str, str] = field(default_factory=dict)
     entered_at: datetime | None = None
     ending: str | None = None
+    consented_at: datetime | None = None
+    consent_version: str | None = None
+    excluded_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,6 +100,7 @@ def create_study(
         the policy.
         feature_recipe: how features were made from a file; set by `items`.
         recruiting: how participants come from a recruiting service and return to it, see `duelist.study.Recruiting`; for the pages, too.
+        flow: what raters see around the pairs (consent, questionnaire, practice, ...), see `duelist.study.Flow`; for the pages, too.
         repeat_pairs: whether a rater may see a pair again: "never" (default); a whole number, after that many of their duels; or a share
         between 0 and 1 of their duels, drawn at random from their earlier ones to check whether they vote the same (duels of kind
         "repeat", which teach nothing about the arms).

@@ -20,7 +20,6 @@ import numpy as np
 from duelist.core.errors import InvalidInput, LimitReached, NoPairsLeft, UnknownArm
 from duelist.policies import Policy
 from duelist.study.administration.lifecycle import StudyLifecycle
-from duelist.study.administration.raters import RaterAdministration
 from duelist.study.analysis.plots.study_plots import StudyPlots
 from duelist.study.analysis.study_stopping import StudyStopping
 from duelist.study.asking.ask import ask
@@ -30,6 +29,8 @@ from duelist.study.export import StudyExport
 from duelist.study.imports.apply import StudyImport
 from duelist.study.log import duel_from_rows, vote_from_rows
 from duelist.study.participation.entry import StudyEntry, check_takes_part
+from duelist.study.participation.exclusion import AutomaticExclusion
+from duelist.study.participation.steps import StudySteps
 from duelist.study.records import Outcome, Source, StudyDuel, Vote
 from duelist.study.storage import Transaction, VoteRow
 from duelist.study.validation import (
@@ -44,7 +45,9 @@ from duelist.study.validation import (
 from duelist.study.voting.tell import find_duel, new_vote, release, tell, undo
 
 
-class Study(StudyLifecycle, RaterAdministration, StudyEntry, StudyImport, StudyExport, StudyStopping, StudyPlots):
+class Study(
+    StudyLifecycle, AutomaticExclusion, StudyEntry, StudySteps, StudyImport, StudyExport, StudyStopping, StudyPlots
+):
     """A study in a storage; see `create_study` and `load_study`.
 
     `clock` returns seconds since 1970 and may go backwards. The default is the database's clock with PostgreSQL, this machine's with
@@ -234,7 +237,9 @@ class Study(StudyLifecycle, RaterAdministration, StudyEntry, StudyImport, StudyE
             cache, now = self._write_cache, self._now(tx)
             return [vote_from_rows(*tell(tx, cache, vote, now, bool(revise)), cache) for vote in new]
 
-        return self._write(tell_now)
+        recorded = self._write(tell_now)
+        self._apply_rules(vote.rater for vote in new if vote.rater is not None and vote.source is Source.HUMAN)
+        return recorded
 
     def undo(self, duel: StudyDuel | int, rater: str, criterion: str | None = None) -> Vote:
         """Undo a rater's vote and return the row of the log that records it; the duel is pending with the rater again."""

@@ -176,3 +176,20 @@ def test_media_files_are_served_safely(server: Running, admin: httpx.Client, stu
         "none.png",
     ):
         assert admin.get(f"{study}/media/{path}").status_code == 404, path
+
+
+def test_pairs_come_after_consent_and_questions(server: Running, admin: httpx.Client, make: Callable[..., str]) -> None:
+    """A rater who calls the API cannot leave out a step, and learns neither eligible answers nor quotas."""
+    question = {"name": "home", "text": "Where?", "kind": "choice", "options": ["a", "b"], "accept": ["a"]}
+    study = make(flow={"consent": {"text": "Agree?", "version": "1"}, "questions": [question]})
+    with server.client(token_of(admin, study, "rater", rater="ana")) as ana:
+        refused(ana.post(f"{study}/ask", json={}), 409, "step_missing")
+        me = checked(ana.get(f"{study}/me"))
+        assert me["step"] == "consent"
+        assert "accept" not in me["flow"]["questions"][0]
+        refused(ana.post(f"{study}/consent", json={"version": "2"}), 422, "invalid_input")
+        checked(ana.post(f"{study}/consent", json={"version": "1"}), 204)
+        refused(ana.post(f"{study}/ask", json={}), 409, "step_missing")
+        assert refused(ana.post(f"{study}/answers", json={"answers": {"home": "c"}}), 422, "invalid_input")
+        checked(ana.post(f"{study}/answers", json={"answers": {"home": "a"}}), 204)
+        checked(ana.post(f"{study}/ask", json={}))

@@ -46,6 +46,7 @@ async def me(
         record = await opened.read(Study.rater, rater_name)
         state = (await opened.read(_state)).value
         departure = await opened.read(Study.departure, rater_name)
+        step = await opened.read(Study.next_step, rater_name)
         settings, name = opened.study.settings, opened.study.name
     return schemas.MeResponse(
         rater=rater_name,
@@ -66,6 +67,8 @@ async def me(
             schemas.RecentVoteSchema(duel_id=_shown_number(server, caller, study, duel), outcome=outcome.value)
             for duel, outcome in own.recent
         ],
+        flow=settings.flow.for_raters(),
+        step=step,
     )
 
 
@@ -76,6 +79,31 @@ async def arrive(
     """Record the URL parameters with which an invited rater came; those recorded already keep their value."""
     async with server.study(study) as opened:
         await opened.write(Study.enter, caller.rater(None), body.parameters, invited=True)
+
+
+@router.post("/consent", status_code=204)
+async def consent(
+    study: schemas.StudyId, body: participation.ConsentRequest, caller: StudyRater, server: ServerDep
+) -> None:
+    """Record whether a rater agrees to the consent form; without agreement their participation ends."""
+    async with server.study(study) as opened:
+        await opened.write(Study.consent, caller.rater(None), body.version, body.agrees)
+
+
+@router.post("/answers", status_code=204)
+async def answers(
+    study: schemas.StudyId, body: participation.AnswersRequest, caller: StudyRater, server: ServerDep
+) -> None:
+    """Record a rater's answers to the questionnaire as their attributes."""
+    async with server.study(study) as opened:
+        await opened.write(Study.answer, caller.rater(None), body.answers)
+
+
+@router.post("/practised", status_code=204)
+async def practised(study: schemas.StudyId, caller: StudyRater, server: ServerDep) -> None:
+    """Record that a rater has finished the practice pairs."""
+    async with server.study(study) as opened:
+        await opened.write(Study.finish_practice, caller.rater(None))
 
 
 def _state(study: Study) -> Any:
@@ -92,6 +120,8 @@ async def ask(
     started_at = time.monotonic()
     async with server.study(study) as opened:
         secret = b"" if caller.is_privileged else server.secret
+        if not caller.is_privileged and opened.study.settings.flow.has_steps:
+            await opened.read(Study.check_steps, caller.rater(body.rater))
         working_on = [given_number(server, caller, study, duel) for duel in body.in_progress]
         duel = await opened.ask(caller.rater(body.rater), body.candidates, body.context, working_on, secret)
         response = duel_response(duel, server, opened.study, caller)

@@ -180,6 +180,10 @@ class MeResponse(ResponseBody):
     live: bool = Field(description="Whether systems answer the rater's own prompts.")
     departure: DepartureSchema | None = Field(description="How the rater's participation ended, if it has.")
     recent: list[RecentVoteSchema]
+    flow: dict[str, Any] = Field(description="What the page shows around the pairs; see `duelist.study.Flow`.")
+    step: Literal["consent", "questions", "practice"] | None = Field(
+        description="What the rater has to do before the first pair."
+    )
 
 
 # -- studies -----------------------------------------------------------------------------
@@ -221,6 +225,10 @@ class SettingsSchema(RequestBody):
         None, description="Texts that replace sentences of the rater page, by language and key."
     )
     recruiting: RecruitingSchema | None = None
+    flow: dict[str, Any] | None = Field(
+        None,
+        description="What raters see around the pairs: consent, questionnaire, practice, ... See `duelist.study.Flow`.",
+    )
 
 
 class CreateStudyRequest(RequestBody):

@@ -24,6 +24,22 @@ class EntryRequest(RequestBody):
     parameters: Parameters = Field(default_factory=dict)
 
 
+class ConsentRequest(RequestBody):
+    """A rater's answer to the consent form of this version."""
+
+    version: Annotated[str, Field(max_length=500)]
+    agrees: bool = True
+
+
+class AnswersRequest(RequestBody):
+    """Answers to the questionnaire by the names of its questions."""
+
+    answers: Annotated[
+        dict[Annotated[str, Field(max_length=50)], Annotated[str, Field(max_length=500)] | float | None],
+        Field(max_length=50),
+    ]
+
+
 class DepartureSchema(ResponseBody):
     """How participation ended, with the completion code and the address to return to."""
 

@@ -6,7 +6,7 @@ that the replay of the log obeys, and drops the snapshots from after the rater's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from duelist.core.errors import InvalidInput
@@ -91,7 +91,11 @@ class RaterAdministration(StudyBase):
         rater = checked_rater(rater)
         prepared = self._prepare(rater, excluded=False)
         with self._changing() as tx:
-            self._put(tx, self._row(rater)._replace(blocked=False, excluded=False, blocked_at=None), prepared)
+            row = self._row(rater)
+            state = Participation.of(row)
+            if state.excluded_by is not None:  # no rule excludes them again
+                row = row._replace(participation=replace(state, excluded_by=None, is_exempt=True).to_json())
+            self._put(tx, row._replace(blocked=False, excluded=False, blocked_at=None), prepared)
         return self.rater(rater)
 
     def erase_rater(self, name: str) -> Erasure:
@@ -186,6 +190,9 @@ def _rater(row: RaterRow) -> Rater:
         parameters=state.parameters,
         entered_at=None if state.entered_at is None else from_microseconds(state.entered_at),
         ending=state.ending,
+        consented_at=None if state.consented_at is None else from_microseconds(state.consented_at),
+        consent_version=state.consent_version,
+        excluded_by=state.excluded_by,
     )
 
 

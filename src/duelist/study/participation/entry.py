@@ -147,7 +147,7 @@ def check_takes_part(tx: Transaction, cache: StudyCache, rater: str) -> None:
     """Raise ParticipationEnded for a rater who is not eligible, or too late; one who is late goes on where a place is free."""
     row = cache.raters.get(rater)
     state = Participation.from_json(None if row is None else row.participation)
-    if row is None or state.ending not in ("screened_out", "timed_out"):
+    if row is None or state.ending not in ("screened_out", "timed_out", "full"):
         return
     if state.ending == "timed_out" and free_places(cache) > 0:
         put_participation(tx, cache, row, replace(state, ending=None))

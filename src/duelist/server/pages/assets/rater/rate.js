@@ -10,7 +10,9 @@ import {
 import { preloadImages, renderBlocks } from "../shared/content.js";
 import { speak, button, el, find, note, replace } from "../shared/dom.js";
 import { say } from "../shared/sentences.js";
+import { breakScreen, lacksReason, reasonChips, thanksOf } from "./flow/between.js";
 import { chooseByClick } from "./choose.js";
+import { applyAppearance, takeSteps } from "./flow/intro.js";
 import { openLightbox } from "./lightbox.js";
 import { promptForm } from "./live.js";
 import { syncedPlayer } from "./media-sync.js";
@@ -39,6 +41,7 @@ const state = {
 };
 let voteBar;
 let queue;
+let updateChips = () => {};
 
 // -- browser storage ----------------------------------------------------------------------------------------------------
 
@@ -115,6 +118,7 @@ function show(pair) {
   state.player = syncedPlayer(...sides.map((side) => side.querySelector("video, audio")));
   replace(find("#media"), state.player);
   find("#reason").value = "";
+  updateChips();
   voteBar.reset();
   scrollTo({ top: 0 });
   speak(say("pair.new"));
@@ -132,6 +136,8 @@ const leaveOut = (milliseconds) => {
 const isReady = () => state.current !== null && performance.now() - state.shownAt >= DOUBLE_CLICK;
 
 function vote(outcomes) {
+  const { flow, ask_reason: asksReason } = state.profile;
+  if (lacksReason(asksReason && flow.reason_required, outcomes)) return voteBar.reset();
   const pair = state.current;
   const isSingle = Object.keys(outcomes).length === 1 && "" in outcomes;
   const reason = find("#reason").value.trim();
@@ -147,8 +153,22 @@ function vote(outcomes) {
   state.votedDuel = pair.id;
   state.newVotes += countOfVote(outcomes);
   queue.add({ kind: "vote", duel: pair.id, body });
-  showNext();
+  const done = state.profile.votes + state.newVotes;
+  if (flow.break_every && done % flow.break_every === 0 && countOfVote(outcomes)) showBreak(done);
+  else showNext();
   updateStatus();
+  return null;
+}
+
+/** Pairs are loaded before the break, so that their time does not run during it. */
+function showBreak(done) {
+  showMessage(
+    breakScreen(done, () => {
+      find("#vote-bar").hidden = false;
+      showNext();
+    }),
+  );
+  find("#vote-bar").hidden = true;
 }
 
 function showNext() {
@@ -172,6 +192,7 @@ async function undo() {
   voteBar.showLast(null);
   voteBar.restore(last.outcomes);
   find("#reason").value = last.reason ?? "";
+  updateChips();
   updateStatus();
   speak(say("vote.undone"));
 }
@@ -268,7 +289,7 @@ async function showNoMorePairs(error) {
 
 function showNoPair(error) {
   const retry = button(say("button.retry"), () => (queue ? loadPairs() : location.reload()), { class: "primary" });
-  showText(screenFor(error), el("p", null, retry));
+  showText(screenFor(error), isFinal(error) && state.profile && thanksOf(state.profile.flow), el("p", null, retry));
   find("#vote-bar").hidden = !voteBar; // Undo stays available
   voteBar?.hideButtons();
 }
@@ -340,30 +361,57 @@ async function begin() {
 function showEnd() {
   const { departure } = state.profile;
   if (!departure) return false;
-  showDeparture(departure, showText);
+  const thanks = departure.kind === "completed" && thanksOf(state.profile.flow);
+  showDeparture(departure, (title, ...more) => showText(title, thanks, ...more));
   find("#vote-bar").hidden = true;
   return true;
 }
 
+/** What comes before the first pair; false if it ended the participation. */
+async function passIntro() {
+  const paths = { consent: "consent", questions: "answers", practice: "practised" };
+  const send = (name, body) =>
+    paths[name] === undefined
+      ? null
+      : post(`/studies/${study}/${paths[name]}`, body).catch((error) => {
+          throw Object.assign(error, { forRater: describeForRater(error) });
+        });
+  const hasEnded = async () => {
+    state.profile.departure = (await get(`/studies/${study}/me`)).departure;
+    return state.profile.departure !== null;
+  };
+  const passed = await takeSteps({ ...state.profile, hasEnded }, load("welcomed", false), { show: showMessage, send });
+  if (passed) store("welcomed", true);
+  return passed;
+}
+
 async function start() {
   state.profile = await get(`/studies/${study}/me`);
-  const { study_name: name, question, guidelines, criteria, answers } = state.profile;
+  const { study_name, question, guidelines, criteria, answers, flow } = state.profile;
+  const name = flow.appearance.name ?? study_name;
   document.title = `${name} · duelist`;
   find("#title").textContent = name;
   find("#question").textContent = question ?? say("question.default");
+  applyAppearance(flow.appearance, find("header.top"), document.documentElement);
   find("#reason-label").hidden = !state.profile.ask_reason;
+  find("#reason-text").textContent = say(flow.reason_required ? "reason.label_required" : "reason.label");
+  if (state.profile.ask_reason) updateChips = reasonChips(flow.reasons);
   find("#show-guidelines").hidden = !guidelines;
   voteBar = new VoteBar(find("#vote-bar"), criteria, answers, { vote, undo, isReady });
   queue = new OfflineQueue(storageKey("queue"), send, onQueueProgress);
   const countOfEntry = ({ kind, body }) =>
     kind === "vote" ? countOfVote(body.outcomes ?? { "": body.outcome }) : -1;
   state.newVotes = queue.entries.reduce((sum, entry) => sum + countOfEntry(entry), 0);
+  updateStatus();
+  if (showEnd()) return;
+  if (!(await passIntro())) {
+    showEnd();
+    return;
+  }
   if (guidelines && !load("guidelines-read", false)) {
     store("guidelines-read", true);
     showGuidelines(guidelines, leaveOut);
   }
-  updateStatus();
-  if (showEnd()) return;
   await loadPairs();
   setInterval(() => {
     const isDone = state.lastError !== null && isFinal(state.lastError);

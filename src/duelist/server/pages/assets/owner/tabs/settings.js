@@ -3,6 +3,7 @@ import { call, get, patch } from "../../shared/api.js";
 import { speak, button, card, confirm, el, note, replace } from "../../shared/dom.js";
 import { formOf, goalChoice, hasUnsaved, languageSetting, RATER_PAGE_SETTINGS, settingsForm } from "../forms.js";
 import { describe } from "../messages.js";
+import { flowCard } from "./flow.js";
 import { goldCard } from "./gold.js";
 import { recruitingCard } from "./recruiting.js";
 import { wordingsCard } from "./wordings.js";
@@ -111,6 +112,7 @@ export function settingsTab(app) {
         "The texts around a pair, and the votes that are offered.",
         form([...RATER_PAGE_SETTINGS, OFFERED_OUTCOMES, languageSetting(app.choices.languages)]),
       ),
+      flowCard(app, changeSettings),
       recruitingCard(app, changeSettings),
       card("Limits", "Stop showing pairs automatically. Leave a field empty for no limit.", form(LIMITS)),
       card(
