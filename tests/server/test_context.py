@@ -42,9 +42,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     load = vars(context_module)["load_study_by_id"]
 
-    def noted(study_id: int, storage: Any) -> Study:
+    def noted(study_id: int, *how: Any) -> Study:
         found.append(study_id)
-        return load(study_id, storage)
+        return load(study_id, *how)
 
     monkeypatch.setattr(context_module, "load_study_by_id", noted)
     return found

@@ -74,7 +74,7 @@ def receive_all(connection: socket.socket) -> bytes:
     return received
 
 
-def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+def wait_until(holds: Callable[[], object], seconds: float = 600.0) -> None:
     """Wait until something holds."""
     deadline = time.monotonic() + seconds
     while not holds():

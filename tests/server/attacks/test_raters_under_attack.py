@@ -24,13 +24,14 @@ PAUSE = 0.1
 
 
 def rate(attacked: Attacked, tokens: list[str], seconds: float) -> list[float]:
-    """Let raters vote for some seconds; return how long each request took."""
+    """Let raters vote for some seconds and at least twice; return how long each request took."""
     taken: list[float] = []
 
     def work(token: str) -> None:
-        end = time.monotonic() + seconds
+        end, votes = time.monotonic() + seconds, 0
         with attacked.server.client(token) as client:
-            while time.monotonic() < end:
+            while votes < 2 or time.monotonic() < end:
+                votes += 1
                 since = time.perf_counter()
                 duel = checked(client.post(f"{attacked.study}/ask", json={}))
                 between = time.perf_counter()

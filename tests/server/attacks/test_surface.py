@@ -19,6 +19,7 @@ import pytest
 from duelist.core.errors import ConnectionLost
 from duelist.server.errors import error_response
 from tests.helpers.server import Running, running
+from tests.server.attacks.conftest import wait_until
 from tests.server.conftest import checked, refused, token_of
 
 
@@ -46,6 +47,7 @@ def test_health_names_no_file_to_strangers(tmp_path: Path) -> None:
     with running(f"sqlite:///{tmp_path / 's.db'}", tmp_path) as server, server.stranger() as stranger:
         with sqlite3.connect(tmp_path / "s.db") as database:
             database.execute("DROP TABLE duelist_studies")
+        wait_until(lambda: stranger.get("/health").status_code == 503)  # the server checks its health once per second
         answer = stranger.get("/health")
         assert answer.status_code == 503
         assert str(tmp_path) not in answer.text
