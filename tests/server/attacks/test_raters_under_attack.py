@@ -60,7 +60,7 @@ def test_raters_vote_while_others_attack(tmp_path: Path) -> None:
             time.sleep(0.5)
             during = rate(attacked, tokens, SECONDS)
             sent = json.loads(attacker.communicate()[0])
-        assert len(during) > 2 * RATERS
+        assert len(during) >= 2 * RATERS  # a pair and a vote of each, and none failed
         assert sent["connections"] >= CONNECTIONS
         assert sent["uploads"] > 1
         attacked.check_health()
