@@ -23,8 +23,8 @@ from duelist.research.origin import with_origin
 
 SHARES: Final = (0.0, 0.1, 0.25, 0.5)
 """Share of ties between equal arms."""
-TOLD: Final[dict[str, float]] = {"Davidson": 0.5, "half a win": 0.5 + 1e-12}
-"""What a policy is told of a tie: 0.5 is one, and any other number the share of a win."""
+TOLD: Final[dict[str, float | str]] = {"Davidson": "tie", "half a win": 0.5}
+"""What a policy is told of a tie."""
 DELTA: Final = 0.1
 ARMS: Final = {"8 arms without features": (8, 0), "8 arms, 3 features": (8, 3)}
 

@@ -60,14 +60,15 @@ ArmTable table_of(const ArmEffectsState& state, const Integers& ids, const Matri
     return {features.data(), n, state.dim, distinct, excluded && excluded->size() ? excluded : nullptr, ids.data()};
 }
 
-void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference, double outcome, double mass) {
+void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference, double outcome, double mass,
+           bool tie) {
     Exclusive exclusive(mixture);
     check_arm(first);
     check_arm(second);
     require(difference.extent(0) == mixture.best().dim, "The difference does not match the policy.");
     require(outcome >= 0.0 && outcome <= 1.0 && mass >= 0.0 && mass < INF, "outcome or mass is invalid.");
     nb::gil_scoped_release release;
-    if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass);
+    if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass, tie);
 }
 
 // The duel of round t with pending duels counted as observed, and the generator after it.
@@ -361,7 +362,7 @@ void bind_arm_effects(nb::module_& m) {
             },
             "numbers"_a)
         .def("prior_variances", &prior_variances, "model"_a, "features"_a)
-        .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a)
+        .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a, "tie"_a = false)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,
              "differences"_a, "masses"_a, "words"_a.none(), "t"_a)
         .def("posterior", &posterior, "model"_a, "ids"_a, "features"_a, "chosen"_a)

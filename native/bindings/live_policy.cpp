@@ -64,7 +64,7 @@ std::optional<DuelObject> ask_with_exclusions(LivePolicy& policy, Matrix arms, b
 }
 
 // Learn the outcome of a pending duel. Return false, without a change, if an argument is invalid.
-bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object weight) {
+bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object weight, bool tie) {
     Exclusive exclusive(policy);
     i64 id, first = -1, second = -1;
     if (Py_TYPE(duel.ptr()) == duel_class.type) {
@@ -81,7 +81,7 @@ bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object we
     if (found == policy.pending.end()) return false;
     const Decision& asked = found->second.duel;
     if (first >= 0 && (first != asked.first || second != asked.second)) return false;
-    policy.tell(id, value, times);
+    policy.tell(id, value, times, tie);
     return true;
 }
 
@@ -123,7 +123,7 @@ DuelFingerprints fingerprints_of(const std::optional<FingerprintPair>& arms) {
 }
 
 void learn(LivePolicy& policy, Vector difference, double outcome, double weight, i64 layer, double share,
-           std::optional<FingerprintPair> fingerprints) {
+           std::optional<FingerprintPair> fingerprints, bool tie) {
     Exclusive exclusive(policy);
     require(difference.extent(0) == state_of(policy).dim, "The difference does not match the policy.");
     require(layer >= -1 && layer < policy.max_layers(), "The layer is invalid.");
@@ -131,7 +131,7 @@ void learn(LivePolicy& policy, Vector difference, double outcome, double weight,
             "outcome, weight or share is invalid.");
     const DuelFingerprints arms = fingerprints_of(fingerprints);
     nb::gil_scoped_release release;
-    policy.learn(difference.data(), outcome, weight, layer, share, arms);
+    policy.learn(difference.data(), outcome, weight, layer, share, arms, tie);
 }
 
 std::tuple<i64, double> place(LivePolicy& policy, Vector difference) {
@@ -326,12 +326,12 @@ void bind_live_policy(nb::module_& m) {
             "state"_a)
         .def("ask", &ask, "arms"_a.none(), "distinct"_a)
         .def("ask_with_exclusions", &ask_with_exclusions, "arms"_a, "distinct"_a, "exclude"_a)
-        .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none())
+        .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none(), "tie"_a = false)
         .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a, "counts"_a = nb::none())
         .def("consider", &consider, "arms"_a, "differences"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
              "distinct"_a, "exclude"_a)
         .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a,
-             "fingerprints"_a = nb::none())
+             "fingerprints"_a = nb::none(), "tie"_a = false)
         .def("place", &place, "difference"_a)
         .def(
             "forget",

@@ -65,10 +65,10 @@ public:
     i64 max_counted_pairs() const { return state->online ? PairCounts::MAX_PAIRS : PairCounts::MAX_EXACT_PAIRS; }
 
     // Learn the outcome of a duel, which must be pending.
-    void tell(i64 id, double outcome, double weight) {
+    void tell(i64 id, double outcome, double weight, bool tie = false) {
         auto found = pending.find(id);
         const AskedDuel& asked = found->second;
-        learn_and_count(asked.duel, {asked.difference.data(), outcome}, weight, asked.arms);
+        learn_and_count(asked.duel, {asked.difference.data(), outcome, tie}, weight, asked.arms);
         pending.erase(found);
     }
 
@@ -83,12 +83,12 @@ public:
 
     // Learn the outcome of any duel. The state is a function of the outcomes in their order.
     void learn(const double* difference, double outcome, double weight, i64 layer, double share,
-               const DuelFingerprints& arms) {
+               const DuelFingerprints& arms, bool tie = false) {
         next_id++;
         state->rounds++;
         // The duel may have been decided with more duels pending, and so with more layers.
         rule->ensure_layers(*state, layer + 1);
-        if (!learn_and_count({0, 0, layer, share}, {difference, outcome}, weight, arms)) return;
+        if (!learn_and_count({0, 0, layer, share}, {difference, outcome, tie}, weight, arms)) return;
         // Solve now rather than on demand, so that reading does not change the last bits. A new feature scale affects
         // all layers.
         for (i64 each = 0; each < state->n_layers(); each++) state->theta(each, workspace_.solver);

@@ -47,9 +47,9 @@ public:
         for (WeightedArmEffects& model : models) model.state.observe_arms(arms, n);
     }
 
-    void learn(const ArmComparison& seen, double outcome, double mass) {
+    void learn(const ArmComparison& seen, double outcome, double mass, bool tie) {
         if (seen.first == seen.second) return;
-        count_tie(seen, outcome, mass);
+        count_tie(seen, tie, mass);
         for (WeightedArmEffects& model : models) model.state.learn(seen, outcome, mass);
         double least = models[index_of_best()].log_weight() - NEGLIGIBLE;
         // While early votes may be learned again, their evidence may change.
@@ -59,12 +59,12 @@ public:
 
 private:
     // Count a vote for the parameter of ties, by the estimate of the likeliest model; all models share the link.
-    void count_tie(const ArmComparison& seen, double outcome, double mass) {
+    void count_tie(const ArmComparison& seen, bool tie, double mass) {
         const ArmEffectsState& likeliest = best();
         Link link = likeliest.link;
         if (link.kind != Link::Kind::logistic) return;
         ties.exposure += mass * TieParameter::exposure_of(likeliest.margin_of(seen), link.nu);
-        if (!ties.count(outcome, mass)) return;
+        if (!ties.count(tie, mass)) return;
         link.nu = ties.solve(link.nu, [&](double) { return ties.exposure; });
         for (WeightedArmEffects& model : models) model.state.link = link;
     }

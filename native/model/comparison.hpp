@@ -18,6 +18,7 @@ struct LikelihoodTerm {
 struct PairOutcome {
     const double* difference;
     double outcome;
+    bool tie = false;  // an outcome of 1/2 may also be the share of a win
 
     // Set `out` to the term, whose z is stored in `buffer` (dim numbers). Return false if the arms have equal features.
     bool likelihood_term(i64 dim, double mass, double* buffer, LikelihoodTerm& out) const {

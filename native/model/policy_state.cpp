@@ -197,7 +197,7 @@ UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share
     bool other_sizes = scale.observe(given.z, dim, weight, wanted);
     if (other_sizes) rescale(wanted, workspace);
     Layer& at = layer(number);
-    bool other_link = online && count_tie(number, given, seen.outcome, workspace);
+    bool other_link = online && count_tie(number, given, seen.tie, workspace);
     add_term(at, given, workspace);
     if (!online) at.fit_status = FitStatus::outdated;
     if (!online || (scale.early() && has_all_early_votes)) store_term(at, given);
@@ -206,18 +206,18 @@ UpdateScope PolicyState::learn(i64 number, const PairOutcome& seen, double share
     at.learned += weight;
     at.last_update = rounds;
     at.stale = true;
-    if (!online) other_link = count_tie(number, given, seen.outcome, workspace);
+    if (!online) other_link = count_tie(number, given, seen.tie, workspace);
     return other_sizes || other_link ? UpdateScope::all_layers : UpdateScope::one_layer;
 }
 
 // Count a vote for the parameter of ties; return whether the link has changed. The one-pass estimator does so before it
 // learns the vote, the exact one after.
-bool PolicyState::count_tie(i64 number, const LikelihoodTerm& given, double outcome, SolverWorkspace& workspace) {
+bool PolicyState::count_tie(i64 number, const LikelihoodTerm& given, bool tie, SolverWorkspace& workspace) {
     if (link.kind != Link::Kind::logistic) return false;
     if (online)
         ties.exposure +=
             given.mass * TieParameter::exposure_of(kernels->dot(given.z, layer(number).theta.data(), dim), link.nu);
-    if (!ties.count(outcome, given.mass)) return false;
+    if (!ties.count(tie, given.mass)) return false;
     auto summed = [&](double nu) {
         if (online) return ties.exposure;
         double total = 0.0;

@@ -100,7 +100,7 @@ private:
     void add_term(Layer& at, const LikelihoodTerm& given, SolverWorkspace& workspace) const;
     void store_term(Layer& at, const LikelihoodTerm& given);
     void discard_early_votes();
-    bool count_tie(i64 layer, const LikelihoodTerm& given, double outcome, SolverWorkspace& workspace);
+    bool count_tie(i64 layer, const LikelihoodTerm& given, bool tie, SolverWorkspace& workspace);
     bool is_informed(const Layer& at, i64 k, double size) const;
     bool rescale_uninformed(Layer& at, const AlignedDoubles& before) const;
     bool rescale_layers(const AlignedDoubles& before, SolverWorkspace& workspace);

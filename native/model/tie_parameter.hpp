@@ -15,7 +15,7 @@
 namespace duelist {
 
 struct TieParameter {
-    static constexpr double TIE = 0.5, GROWTH = 1.1, PRIOR_TIES = 0.5, TOLERANCE = 1e-12;
+    static constexpr double GROWTH = 1.1, PRIOR_TIES = 0.5, TOLERANCE = 1e-12;
     static constexpr int MAX_STEPS = 200;
 
     double ties = 0.0, votes = 0.0, exposure = 0.0, next = 0.0;
@@ -26,9 +26,9 @@ struct TieParameter {
     }
 
     // Count a vote of the given mass; return whether nu is to be estimated again.
-    bool count(double outcome, double mass) {
+    bool count(bool tie, double mass) {
         votes += mass;
-        if (outcome == TIE) ties += mass;
+        if (tie) ties += mass;
         if (!(ties > 0.0) || votes < next) return false;
         next = GROWTH * votes;
         return true;

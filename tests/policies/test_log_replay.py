@@ -273,6 +273,6 @@ def test_what_is_learned_is_the_root_over_the_log(name, link, ridge):
         policy.learn(z, outcome, weight)
         rows.append(Vote(z, outcome, weight))
     ridges = default_ridge(policy, shown[0][0], [(row.z, row.total_weight) for row in rows])
-    np.testing.assert_allclose(policy.theta_, reference_estimate(policy.link_, ridges, rows, DIM), rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(policy.theta_, reference_estimate(link, ridges, rows, DIM), rtol=1e-7, atol=1e-8)
     expected = np.diag(ridges) + sum(r.total_weight * np.outer(r.z, r.z) for r in rows)
     np.testing.assert_allclose(policy.precision_, expected, rtol=1e-9, atol=1e-9)

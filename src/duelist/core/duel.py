@@ -48,14 +48,19 @@ class Duel:
 _set_first, _set_second, _set_id = (vars(Duel)[name].__set__ for name in ("first", "second", "id"))
 
 
+def is_tie(outcome: object) -> bool:
+    """Return whether an outcome is "tie": 0.5 is half a win for either arm instead."""
+    return isinstance(outcome, str) and outcome == "tie"
+
+
 def check_outcome(outcome: float | str) -> float:
-    """Return `outcome` as a float in [0, 1]: 1 the first arm won, 0 the second, "tie" or 0.5 a tie.
+    """Return `outcome` as a float in [0, 1]: 1 the first arm won, 0 the second, 0.5 or "tie" neither.
 
     >>> check_outcome(True), check_outcome("tie")
     (1.0, 0.5)
     """
     try:
-        value = TIE if isinstance(outcome, str) and outcome == "tie" else float(outcome)
+        value = TIE if is_tie(outcome) else float(outcome)
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not 0.0 <= value <= 1.0:

@@ -26,7 +26,7 @@ import numpy as np
 
 from duelist.core.arrays import Floats
 from duelist.core.docstrings import inherit_parameters
-from duelist.core.duel import Duel, check_outcome, check_weight
+from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput
 
 _MAX_TRIES: Final = 16
@@ -46,6 +46,8 @@ class Choice(NamedTuple):
 class Policy(ABC):
     """Base class of policies: ask for a duel, tell its outcome."""
 
+    learns_ties: ClassVar[bool] = False
+    """Whether `tell` and `learn` tell the outcome "tie" from half a win for either arm, 0.5."""
     always_described: ClassVar[tuple[str, ...]] = ()
     """Settings that `describe` shows even at their defaults."""
 
@@ -74,7 +76,7 @@ class Policy(ABC):
         >>> policy.tell_batch(duels, [1, 0, 0.5])
         """
         told = [each[1] if isinstance(each, tuple) and isinstance(each[1], Duel) else each for each in duels]
-        values = [check_outcome(outcome) for outcome in outcomes]
+        values: list[Any] = [outcome if is_tie(outcome) else check_outcome(outcome) for outcome in outcomes]
         times = [1.0] * len(told) if weights is None else [check_weight(weight) for weight in weights]
         if not len(told) == len(values) == len(times):
             raise InvalidInput(

@@ -252,23 +252,23 @@ class ArmEffectsMixture:
         for _, model in self.models:
             model.observe_arms(arms)
 
-    def update(self, pair: ArmTable, outcome: float, weight: float) -> None:
+    def update(self, pair: ArmTable, outcome: float, weight: float, tie: bool = False) -> None:
         """Learn one vote."""
         if pair.ids[0] == pair.ids[1]:
             return
-        self._count_tie(pair, outcome, weight)
+        self._count_tie(pair, tie, weight)
         for _, model in self.models:
             model.update(pair, outcome, weight)
         if not self.best.feature_scale.is_early:
             weights = self.log_weights
             self.models = [self.models[k] for k in np.flatnonzero(weights >= weights.max() - 10.0)]
 
-    def _count_tie(self, pair: ArmTable, outcome: float, weight: float) -> None:
+    def _count_tie(self, pair: ArmTable, tie: bool, weight: float) -> None:
         """Count a vote for the parameter of ties, by the likeliest model; all models share the link."""
         if self.best.link in ("probit", "exponential"):
             return
         self.ties.add_exposure(self.best.margin(pair), weight)
-        if self.ties.count(outcome, weight):
+        if self.ties.count(tie, weight):
             self.ties.estimate(lambda _: self.ties.exposure)
             for _, model in self.models:
                 model.link = self.ties.link

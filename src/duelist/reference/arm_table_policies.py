@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from duelist.core.arms import ArmTable
-from duelist.core.duel import Duel, check_outcome, check_weight
+from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
 from duelist.reference.arm_effects import ArmEffectsMixture, UtilityPosterior
@@ -93,12 +93,12 @@ class ArmTableReference(Policy):
         self._pending[self.rounds_ - 1] = (i, j), arms[[i, j]]
         return Duel(i, j, self.rounds_ - 1)
 
-    def tell(self, duel: Duel, outcome: float, weight: float = 1.0) -> None:
+    def tell(self, duel: Duel, outcome: float | str, weight: float = 1.0) -> None:
         """Learn the outcome of a pending duel."""
-        outcome, weight = check_outcome(outcome), check_weight(weight)
+        value, weight = check_outcome(outcome), check_weight(weight)
         if duel.id not in self._pending:
             raise UnknownDuel(f"{duel!r} is not waiting for an outcome.", "Tell each duel that `ask` returned once.")
-        self._effects().update(self._pending.pop(duel.id)[1], outcome, weight)
+        self._effects().update(self._pending.pop(duel.id)[1], value, weight, is_tie(outcome))
         self.link = self._effects().link
 
     def _effects(self) -> ArmEffectsMixture:

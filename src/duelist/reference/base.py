@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from duelist.core.duel import Duel, check_outcome, check_weight
+from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
 from duelist.reference.feature_scale import FeatureScale
@@ -177,28 +177,28 @@ class Reference(Policy):
         self._pending[number] = Pending((i, j), arms[i] - arms[j], choice.layer, choice.share(i, j))
         return Duel(i, j, number)
 
-    def tell(self, duel: Duel | int, outcome: float, weight: float = 1.0) -> None:
+    def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
         """Learn the outcome of a pending duel; a weight of 2 counts as two votes."""
-        outcome, weight = check_outcome(outcome), check_weight(weight)
+        value, weight, tie = check_outcome(outcome), check_weight(weight), is_tie(outcome)
         pending = self._pop_pending(duel)
         if pending.share > 0.0 and pending.z.any():  # a self-duel carries no information
             if self.feature_scale_.observe_vote(pending.z, weight):
                 self.rescale_from_start() if self.feature_scale_.first_arms_atypical else self.rescale()
-            vote = Vote(pending.z, outcome, pending.share * weight)
+            vote = Vote(pending.z, value, pending.share * weight)
             if self.estimator == "online":
-                self._count_tie(pending.layer, vote)
+                self._count_tie(pending.layer, vote, tie)
             self.update_layer(pending.layer, vote, weight)
             if self.estimator == "exact":
-                self._count_tie(pending.layer, vote)
+                self._count_tie(pending.layer, vote, tie)
 
-    def _count_tie(self, number: int, vote: Vote) -> None:
+    def _count_tie(self, number: int, vote: Vote, tie: bool) -> None:
         """Count a vote for the parameter of ties: before a one-pass estimator learns it, after an exact one has."""
         if self.link in ("probit", "exponential"):
             return
         online = self.estimator == "online"
         if online:
             self.ties_.add_exposure(float(vote.z @ self.layer(number).theta), vote.total_weight)
-        if not self.ties_.count(vote.outcome, vote.total_weight):
+        if not self.ties_.count(tie, vote.total_weight):
             return
         exact = [layer for layer in self.layers_.values() if isinstance(layer, Exact)]
         rows = [(each.z @ layer.theta, each.total_weight) for layer in exact for each in layer.votes]

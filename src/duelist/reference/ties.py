@@ -45,10 +45,10 @@ class TieParameter:
         """Add a vote to the sum of a one-pass estimator."""
         self.exposure += weight * float(exposure(np.array(margin), self.nu))
 
-    def count(self, outcome: float, weight: float) -> bool:
+    def count(self, tie: bool, weight: float) -> bool:
         """Count a vote; return whether nu is to be estimated again."""
         self.votes += weight
-        self.ties += weight * (outcome == 0.5)
+        self.ties += weight * tie
         if self.ties == 0.0 or self.votes < self.next:
             return False
         self.next = 1.1 * self.votes

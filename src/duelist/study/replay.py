@@ -12,7 +12,7 @@ import itertools
 import json
 import warnings
 import zlib
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
 from duelist.study.errors import horizon_missing, too_few_arms
 from duelist.study.items.catalog import ArmCatalog
-from duelist.study.records import WIN_SHARES, StudySettings
+from duelist.study.records import WIN_SHARES, Outcome, StudySettings
 from duelist.study.storage import TrainingVote, Transaction
 
 SNAPSHOT_EVERY: Final = 256
@@ -226,9 +226,8 @@ def current_training_votes(votes: list[TrainingVote]) -> list[TrainingVote]:
 def learn(policy: Policy, vote: TrainingVote, arms: ArmCatalog) -> None:
     """Let a policy learn a vote; skips teach nothing."""
     if vote.outcome in WIN_SHARES:
-        policy.learn(
-            arms.pair(vote.first_row, vote.second_row), WIN_SHARES[vote.outcome], layer=vote.layer, share=vote.share
-        )
+        outcome: Any = "tie" if policy.learns_ties and vote.outcome == Outcome.TIE else WIN_SHARES[vote.outcome]
+        policy.learn(arms.pair(vote.first_row, vote.second_row), outcome, layer=vote.layer, share=vote.share)
 
 
 def _packed(policy: Policy) -> bytes:

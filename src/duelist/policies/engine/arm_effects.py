@@ -16,7 +16,7 @@ import numpy as np
 from duelist import native
 from duelist.core.arms import ArmTable
 from duelist.core.arrays import MAX_ROUNDS, Floats, Ints, Words, check_pairs, is_integer, is_number
-from duelist.core.duel import Duel, check_outcome, check_weight
+from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import seed_words
 from duelist.model.ridge_selection import effect_variances
@@ -101,7 +101,7 @@ class ArmEffectsLearner:
         value, mass = check_outcome(outcome), check_weight(weight)
         number = pending_id(self, duel)
         asked = self.pending[number]
-        self.state.learn(*asked.arms, asked.difference, value, mass)
+        self.state.learn(*asked.arms, asked.difference, value, mass, is_tie(outcome))
         del self.pending[number]
 
     def forget(self, duel: Any) -> None:
@@ -130,7 +130,7 @@ class ArmEffectsLearner:
         first, second, _ = self._decide(arms, distinct, exclude, self._pending_rows(pending), words, t)
         return Choice(first, second)
 
-    def learn(self, arms: Any, outcome: float, weight: float, layer: int | None, share: float) -> None:
+    def learn(self, arms: Any, outcome: float | str, weight: float, layer: int | None, share: float) -> None:
         """See `NativePolicy.learn`; `arms` is the table of the two arms."""
         value, times = check_outcome(outcome), check_weight(weight)
         mass = times * _checked_share(layer, share)
@@ -138,7 +138,7 @@ class ArmEffectsLearner:
         if len(pair) != 2:
             raise InvalidInput(f"{len(pair)} arms were given.", "Give the two that were compared.", field="arms")
         ids, difference = _compared(pair, 0, 1)
-        self.state.learn(*ids, difference, value, mass)
+        self.state.learn(*ids, difference, value, mass, is_tie(outcome))
         self.next_id += 1
         self.rounds += 1
 

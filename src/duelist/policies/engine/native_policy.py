@@ -28,7 +28,7 @@ from duelist.core.arrays import (
     is_integer,
     is_number,
 )
-from duelist.core.duel import Duel, check_outcome, check_weight
+from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import RandomState, check_random_state, seed_words
 from duelist.model.links import get_link
@@ -80,6 +80,7 @@ class NativePolicy(FittedPolicy):
     estimator: str = "exact"
     random_state: RandomState = None
 
+    learns_ties: ClassVar[bool] = True
     practical_ridge: ClassVar[float] = 1.0
     """The default ridge of a feature with unit variance."""
     ridge_reference_dim: ClassVar[float] = math.inf
@@ -187,8 +188,8 @@ class NativePolicy(FittedPolicy):
     def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
         """Learn the outcome of an asked duel; `weight` 2 counts as two equal outcomes.
 
-        1: the first arm won, 0: the second won, "tie" or 0.5: a tie. With the logistic link ties are learned by Davidson's
-        model (`link_`); with others, and as any other number between 0 and 1, by the share of the win.
+        1: the first arm won, 0: the second won, "tie": a tie, which is learned by Davidson's model if the link is logistic
+        (`link_`). Any other number between 0 and 1 is the first arm's share of a win, and so is a tie with other links.
         """
         if self._player.tell(duel, outcome, weight):
             return
@@ -196,7 +197,7 @@ class NativePolicy(FittedPolicy):
             self._effects.tell(duel, outcome, weight)
             return
         value, times = check_outcome(outcome), check_weight(weight)
-        self._player.tell(pending_id(self._player, duel), value, times)
+        self._player.tell(pending_id(self._player, duel), value, times, is_tie(outcome))
 
     def check_pending(self, duels: Sequence[Any]) -> None:
         """Raise UnknownDuel unless these duels are pending, each once."""
@@ -318,7 +319,7 @@ class NativePolicy(FittedPolicy):
     def learn(
         self,
         arms: Arms,
-        outcome: float,
+        outcome: float | str,
         weight: float = 1.0,
         *,
         layer: int | None = None,
@@ -333,7 +334,7 @@ class NativePolicy(FittedPolicy):
         if self._uses_arm_effects(arms):
             self._arm_effects(arms).learn(arms, outcome, weight, layer, share)
             return
-        value, weight = check_outcome(outcome), check_weight(weight)
+        value, weight, tie = check_outcome(outcome), check_weight(weight), is_tie(outcome)
         fingerprints, difference = None, arms
         if np.ndim(arms) == 2:
             rows = check_arms(arms, self._fitted().dim)
@@ -345,7 +346,7 @@ class NativePolicy(FittedPolicy):
         z = check_difference(difference, self._fitted().dim)
         if layer is None:
             layer, share = self.assign_layer(z)
-        self._player.learn(z, value, weight, *self._check_layer(layer, share), fingerprints)
+        self._player.learn(z, value, weight, *self._check_layer(layer, share), fingerprints, tie)
 
     def assign_layer(self, difference: Arms) -> tuple[int, float]:
         """Return layer and share for an outcome that the policy did not ask for; (-1, 0) if it adds nothing."""
