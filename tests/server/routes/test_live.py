@@ -12,7 +12,7 @@ import pytest
 from duelist.core.errors import InvalidInput
 from duelist.server.options import read_live_systems
 from tests.helpers.server import Running, running
-from tests.server.conftest import checked, token_of
+from tests.server.conftest import checked, refused, token_of
 
 
 class Hook(BaseHTTPRequestHandler):
@@ -138,3 +138,17 @@ def test_a_file_that_is_wrong_stops_the_server(tmp_path: Path, text: str, words:
     (tmp_path / "live.json").write_text(text)
     with pytest.raises(InvalidInput, match=words):
         read_live_systems(tmp_path / "live.json")
+
+
+def test_consent_comes_before_live_pairs_too(live_server: Running, owner: httpx.Client) -> None:
+    """The steps before the first pair held for pairs that the policy chooses alone."""
+    study = made(owner, "arena")
+    checked(owner.patch(study, json={"settings": {"flow": {"consent": {"text": "Agree?"}}}}))
+    try:
+        with rater_of(live_server, owner, study, "stranger to forms") as rater:
+            refused(rater.post(f"{study}/live", json={"prompt": "Why?"}), 409, "step_missing.consent")
+            version = checked(rater.get(f"{study}/me"))["flow"]["consent"]["version"]
+            checked(rater.post(f"{study}/consent", json={"version": version}), 204)
+            checked(rater.post(f"{study}/live", json={"prompt": "Why?"}))
+    finally:
+        checked(owner.patch(study, json={"settings": {"flow": {}}}))

@@ -50,6 +50,22 @@ def test_the_steps_come_in_their_order() -> None:
     assert rater.consented_at is not None
 
 
+def test_nothing_is_recorded_of_people_who_have_not_consented() -> None:
+    """A program could answer the questionnaire, and finish practice, before it had agreed."""
+    study = made(flow=FLOW)
+    with pytest.raises(StepMissing, match="consent"):
+        study.answer("ana", {"age": 31, "home": "north"})
+    with pytest.raises(StepMissing, match="consent"):
+        study.finish_practice("ana")
+    assert study.rater("ana").attributes == {}
+    study.consent("ana", version(study))
+    with pytest.raises(StepMissing, match="questions"):
+        study.finish_practice("ana")
+    study.answer("ana", {"age": 31, "home": "north"})
+    study.finish_practice("ana")
+    study.check_steps("ana")
+
+
 def test_a_new_version_of_the_form_asks_again() -> None:
     study = made(flow={"consent": Consent("Agree?")})
     old = version(study)

@@ -19,7 +19,7 @@ from duelist.server.routes.rating import duel_response, given_number
 from duelist.server.schemas import common as schemas
 from duelist.server.schemas.live import LiveRequest, RevealResponse
 from duelist.server.schemas.openapi import IN_STUDY
-from duelist.study import AsyncStudy, HttpSystem, ask_live
+from duelist.study import AsyncStudy, HttpSystem, Study, ask_live
 from duelist.study.asking.live import revealed_systems
 
 router = APIRouter(route_class=CheckedRoute, prefix="/studies/{study}/live", tags=["rating"], responses=IN_STUDY)
@@ -31,6 +31,8 @@ async def ask(study: schemas.StudyId, body: LiveRequest, caller: StudyRater, ser
     async with server.study(study) as opened:
         systems = _systems(opened, server.options.live)
         enforce_rate_limit(server.live_limiter, caller.token.id)
+        if not caller.is_privileged:
+            await opened.read(Study.check_steps, caller.rater(body.rater))
         secret = b"" if caller.is_privileged else server.secret
         call = partial(ask_live, opened.study, body.prompt, caller.rater(body.rater), systems, secret=secret)
         try:

@@ -54,6 +54,7 @@ class StudySteps(StudyBase):
 
         def record(tx: Transaction) -> None:
             cache, row, state, now = self._participant(tx, rater)
+            _check_taken(cache, row, state, "consent")  # nothing about people is stored without it
             questions = cache.settings.flow.questions
             stray = next((name for name in answers if name not in {each.name for each in questions}), None)
             if stray is not None:
@@ -77,6 +78,7 @@ class StudySteps(StudyBase):
 
         def record(tx: Transaction) -> None:
             cache, row, state, now = self._participant(tx, rater)
+            _check_taken(cache, row, state, "consent", "questions")
             put_participation(tx, cache, row, replace(state, practised_at=now))
 
         self._write(record)
@@ -85,9 +87,7 @@ class StudySteps(StudyBase):
         """Raise StepMissing if a rater has to take a step before the first pair."""
         step = self.next_step(rater)
         if step is not None:
-            raise StepMissing(
-                f"{rater!r} has not taken the step {step!r}.", "Take it first.", code=f"step_missing.{step}"
-            )
+            raise _missing(rater, step)
 
     def _participant(self, tx: Transaction, rater: str) -> tuple[StudyCache, RaterRow, Participation, int]:
         rater, cache, now = checked_rater(rater), self._write_cache, self._now(tx)
@@ -106,6 +106,17 @@ def _next_step(cache: StudyCache, state: Participation) -> Step | None:
     if flow.questions and state.answered_at is None:
         return "questions"
     return "practice" if flow.practice and state.practised_at is None else None
+
+
+def _check_taken(cache: StudyCache, row: RaterRow, state: Participation, *steps: Step) -> None:
+    """Raise StepMissing if one of these steps comes next."""
+    step = _next_step(cache, state)
+    if step in steps:
+        raise _missing(row.name, step)
+
+
+def _missing(rater: str, step: Step) -> StepMissing:
+    return StepMissing(f"{rater!r} has not taken the step {step!r}.", "Take it first.", code=f"step_missing.{step}")
 
 
 def _is_over_quota(cache: StudyCache, question: Question, answer: Any, rater: str) -> bool:
