@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 import sys
-from html.parser import HTMLParser
+from html import unescape
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 ROOT: Final = Path(__file__).parents[2]
@@ -25,35 +25,31 @@ _LOADS: Final = {
     ("use", "href"),
 }
 _INERT: Final = {"canonical", "prev", "next", "alternate"}
+_TAG: Final = re.compile(r"<([a-z][a-z0-9]*)\s([^>]*)>")
+_ATTRIBUTE: Final = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|([^\s\">]+))")
 _HEADING: Final = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _CODE: Final = re.compile(r"^ *```.*?^ *```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
-class _Page(HTMLParser):
-    """Collects the anchors, the links and the loaded files of a page."""
+class _Page(NamedTuple):
+    """The anchors, the links and the loaded files of a page."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.anchors: set[str] = set()
-        self.links: list[str] = []
-        self.loaded: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Keep the attributes that name something."""
-        values = dict(attrs)
-        if values.get("id"):
-            self.anchors.add(str(values["id"]))
-        if tag == "a" and values.get("href"):
-            self.links.append(str(values["href"]))
-        if set((values.get("rel") or "").split()) & _INERT:
-            return
-        self.loaded += [str(value) for name, value in attrs if (tag, name) in _LOADS and value]
+    anchors: set[str]
+    links: list[str]
+    loaded: list[str]
 
 
 def read(path: Path) -> _Page:
-    """Return what a page contains."""
-    page = _Page()
-    page.feed(path.read_text())
+    """Return what a page contains; its generator escapes `<` and `>` in texts and attributes."""
+    page = _Page(set(), [], [])
+    for tag, rest in _TAG.findall(path.read_text()):
+        values = {name: unescape(quoted or bare) for name, quoted, bare in _ATTRIBUTE.findall(rest)}
+        if values.get("id"):
+            page.anchors.add(values["id"])
+        if tag == "a" and values.get("href"):
+            page.links.append(values["href"])
+        if not set(values.get("rel", "").split()) & _INERT:
+            page.loaded.extend(value for name, value in values.items() if (tag, name) in _LOADS and value)
     return page
 
 
