@@ -88,7 +88,7 @@ def test_changed_code_makes_a_page_old_and_comments_do_not(repository, capsys):
     acceptable, output = state(capsys)
     assert not acceptable
     assert "OLD" in output
-    assert "1 inputs changed: code.hpp" in output
+    assert "changed since: code.hpp" in output
     assert state(capsys, strict=False)[0]
 
 
