@@ -225,7 +225,7 @@ Over logs of one and the same truth, each arm by its place (the heads of the col
 
 With few votes the best and the worst arms are shrunk towards the mean and hold too seldom, those in the middle more often than they
 must; over all arms that is the stated rate or near it. Where the policy chooses, it stays so with many votes for the arms that the policy
-has given up: what is known of them is mostly the prior, which is too low for the better ones and too high for the worst.
+has given up: their posterior is mostly the prior, which is too low for the better ones and too high for the worst.
 
 ## Where it breaks: utilities of another spread than the fit assumes
 

@@ -232,15 +232,15 @@ a vote are compared; all votes are then fitted alike, by system.
 - systems: the rule of a study of systems. The policy of the goal chooses two systems, which are compared on the prompt where
   their two answers were shown least.
 - uniform: two systems and a prompt at random.
-- per answer: every answer is an arm of its own. The prompt is drawn at random, and the policy of the goal chooses two of its
+- per answer: every answer is a separate arm. The prompt is drawn at random, and the policy of the goal chooses two of its
   answers.
 
 "Best" counts votes until the best system leads for good, with the policy of the goal "best" ({best}); "rank" until
 Kendall's tau with the true order stays at {tau} or above ({low_tau} like llmfao, which has 59 systems), with that of the goal "rank"
 ({rank}). The entries are the median over runs, its 95 % interval (bootstrap), and the share of runs that came so far within the
 budget. The truth is the mean utility over the prompts and raters of the run. Utilities of systems have the standard deviation
-1, those of an answer about its system's 0.5, and those of a rater 0.5, with about 20 % ties among equals. "Like llmfao" has what is fitted
-to that log: {llmfao}. Where intervals overlap, these runs do not tell the ways apart.
+1, those of an answer about its system's 0.5, and those of a rater 0.5, with about 20 % ties among equals. "Like llmfao" has the
+values fitted to that log: {llmfao}. Where intervals overlap, these runs do not tell the ways apart.
 
 | systems x prompts | goal | runs | votes at most | systems | uniform | per answer |
 |---|---|---:|---:|---:|---:|---:|

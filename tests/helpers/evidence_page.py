@@ -39,7 +39,7 @@ FINDINGS: Final = (
         "attacks/test_raters.py",
     ),
     (
-        "a reader, or whoever has a shared link of results, reads the settings",
+        "a reader, or a person with a shared link of results, reads the settings",
         "they had the completion codes, for which participants are paid",
         "attacks/test_access.py",
     ),
