@@ -145,9 +145,6 @@ def growth_table(study: Study, url: str) -> list[str]:
         ),
         ("revise the first vote of all", lambda: study.tell(own[0], "tie", RATER, revise=True)),
         ("read the log", study.votes),
-        ("leaderboard", lambda: study.leaderboard(top=10)),
-        ("recommend", study.recommend),
-        ("rater statistics", study.raters),
     ]
     return table((f"with {len(votes):,} votes", "s"), [(what, f"{timed(call)[0]:.3g}") for what, call in rows])
 
@@ -209,7 +206,7 @@ def page(options: argparse.Namespace, folder: Path) -> str:
         *rounds,
         "## When there are many votes",
         "",
-        "Calls that are not part of a round, each timed once.",
+        "Calls that are not part of a round, each timed once. [Analyses](benchmarks-analyses.md) have a page of their own.",
         "",
         *growth_table(largest, url),
         "## When there are many arms",
