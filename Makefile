@@ -292,7 +292,7 @@ bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-planner
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-careless-raters bench-planner
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -304,6 +304,9 @@ bench-systems: for-tests ## Compare ways to choose pairs and prompts in a study 
 
 bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)
+
+bench-careless-raters: for-tests ## Measure what careless raters cost and who is flagged (15 CPU minutes). Options: CARELESS="--runs N"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.careless_raters $(CARELESS)
 
 bench-ties: for-tests ## Compare half a win, left out, and Davidson's model for ties (10 minutes). Options: TIES="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.ties $(TIES)

@@ -29,6 +29,7 @@ from scipy.sparse import csr_array
 
 from duelist.core.arrays import Floats, Ints
 from duelist.model.posterior import Posterior
+from duelist.model.raters.scores import scores_by_rater
 from duelist.model.votes import Votes, numbered
 
 _LEAST: Final = 1e-12
@@ -126,6 +127,11 @@ class _SingleVotes:
         self.row, outcome = np.nonzero(votes.counts)
         self.items, self.mass = votes.items[self.row], votes.counts[self.row, outcome]
         x = votes.covariates
+        self._items = self.items
+        if posterior.raters is not None:
+            self._kind = np.arange(len(self.row))
+            self._score, self._information = scores_by_rater(posterior, votes)
+            return
         if x is None:
             key = outcome
             for column in self.items.T:

@@ -27,8 +27,9 @@ DENSE_STEPS: Final = 300
 class Curvature:
     """H = D' L D + diag(precision), with L the second derivative of the loss by the utilities."""
 
-    def __init__(self, utility: Utility, by_items: Floats | csr_array) -> None:
+    def __init__(self, utility: Utility, by_items: Floats | csr_array, direct: bool = False) -> None:
         self.utility, self.by_items = utility, by_items
+        self._direct = direct or utility.width <= DENSE_STEPS or utility.dense
         self._factor: Any = None
         self._diagonal: Floats | None = None
 
@@ -52,7 +53,7 @@ class Curvature:
 
     def solve(self, right: Floats) -> Floats:
         """Return H^-1 right, for right (width, k)."""
-        if self.utility.width > DENSE_STEPS and not self.utility.dense:
+        if not self._direct:
             return self._by_conjugate_gradients(right)
         if self._factor is None:
             self._factor = cho_factor(self.dense(), overwrite_a=True)

@@ -13,6 +13,7 @@ from scipy.special import expit
 
 from duelist.core.arrays import Floats, Ints
 from duelist.model.answers import PAIR, Answer
+from duelist.model.raters.effects import RaterEffects
 from duelist.model.utility import Utility
 from duelist.model.votes import numbered
 
@@ -56,6 +57,8 @@ class Posterior:
     subtracted from it."""
     taste: dict[str, float] = field(default_factory=dict)
     """Variance of tastes by kind of cluster, which the covariance includes; see `duelist.model.clusters`."""
+    raters: RaterEffects | None = None
+    """How raters differ, if the fit estimates that."""
 
     @property
     def tie(self) -> float | None:

@@ -95,7 +95,8 @@ def fit(
     for _ in range(_ROUNDS):
         here = utility.with_precisions(precisions)
         model = VoteLoss(seen, here if shown is None else _restrict_to_shown(here, shown), answer, covariate_precision)
-        before, posterior = _posterior(model, here, *_newton(model, before, precision), seed, utility is not every)
+        mode = _newton(model, before, precision)
+        before, posterior = posterior_at(model, here, model.derivatives(*mode), *mode, seed, utility is not every)
         if utility is not every and shown is not None:
             posterior = _with_all_effects(posterior, every.with_precisions(precisions), shown)
         squares = before.squares if posterior.fitted is None else posterior.fitted.squares
@@ -157,7 +158,7 @@ def _newton(model: VoteLoss, start: Coefficients | None, precision: float) -> tu
         extra = before if len(before) == model.n_extra else extra
     for _ in range(_STEPS):
         now = model.derivatives(beta, extra)
-        by_beta, by_extra = _step(now)
+        by_beta, by_extra = newton_step(now)
         promised = float(now.by_beta @ by_beta + now.by_extra @ by_extra)
         if promised <= precision * (1.0 + abs(now.loss)):
             # The last step doubles the correct digits: the same votes give the same result from any start.
@@ -169,7 +170,7 @@ def _newton(model: VoteLoss, start: Coefficients | None, precision: float) -> tu
     return beta, extra
 
 
-def _step(now: Derivatives) -> tuple[Floats, Floats]:
+def newton_step(now: Derivatives) -> tuple[Floats, Floats]:
     """Return Newton's step, with the extra parameters eliminated."""
     solved = now.curvature.solve(np.column_stack([now.by_beta, now.cross]))
     alone, coupled = solved[:, 0], solved[:, 1:]
@@ -179,10 +180,10 @@ def _step(now: Derivatives) -> tuple[Floats, Floats]:
     return alone - coupled @ by_extra, np.asarray(by_extra, np.float64)
 
 
-def _posterior(
-    model: VoteLoss, utility: Utility, beta: Floats, extra: Floats, seed: int, as_factor: bool
+def posterior_at(
+    model: VoteLoss, utility: Utility, now: Derivatives, beta: Floats, extra: Floats, seed: int, as_factor: bool
 ) -> tuple[Coefficients, Posterior]:
-    now = model.derivatives(beta, extra)
+    """Return the normal approximation at the minimum, where `now` are the derivatives."""
     # The uncertainty of the extra parameters adds a part of low rank to the covariance.
     coupled = now.curvature.solve(now.cross) if model.n_extra else now.cross
     left = now.extra_twice - now.cross.T @ coupled

@@ -30,6 +30,8 @@ class Votes:
     """Properties of each vote that are not the items' merit, first item minus second: (rows, n)."""
     clusters: Mapping[str, Ints] = field(default_factory=dict)
     """Kinds of clusters, such as rater or prompt, with the cluster of each row, -1 for none."""
+    sides: Floats | None = None
+    """1 where the first item of a row was shown first, -1 where it was shown second; None: always first."""
 
     @property
     def total(self) -> float:

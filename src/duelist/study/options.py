@@ -36,6 +36,7 @@ class ChanceOptions(VoteOptions, total=False):
     ridge: float | Literal["auto"]
     clusters: bool
     covariates: Sequence[str] | str
+    rater_model: bool | Literal["auto"]
 
 
 class FitOptions(ChanceOptions, total=False):
@@ -64,6 +65,7 @@ class HistoryOptions(VoteOptions, total=False):
     clusters: bool
     random_state: RandomState
     points: int
+    rater_model: bool | Literal["auto"]
 
 
 class GoodnessOptions(VoteOptions, total=False):
@@ -89,9 +91,7 @@ class CalibrationOptions(EstimateOptions, total=False):
 
 
 class RaterOptions(EstimateOptions, total=False):
-    """Options of `raters`: also the probability of flagging any rater by mistake."""
-
-    false_alarms: float
+    """Options of `raters`."""
 
 
 class Option(NamedTuple):
@@ -111,6 +111,9 @@ OPTIONS: Final = {
     "labels": Option(False, "Whether arms are named by the beginning of their texts, besides their ids."),
     "ridge": Option(1.0, 'Precision of the prior of utilities; "auto" finds it from the votes.'),
     "clusters": Option(True, "Whether votes of one rater, and those on one prompt, count as dependent."),
+    "rater_model": Option(
+        "auto", 'Whether the fit estimates how raters differ: "auto" does if a test says that they do.'
+    ),
     "covariates": Option((), 'Effects removed from utilities: "side", "length", "markdown", or a column of numbers.'),
     "random_state": Option(0, "Seed of the random draws or folds, or a NumPy generator to draw it from."),
     "level": Option(0.95, "Level of the intervals."),
@@ -119,7 +122,6 @@ OPTIONS: Final = {
     "points": Option(40, "Largest number of moments."),
     "bins": Option(10, "Number of bins of predicted probabilities."),
     "folds": Option(5, "Number of folds, each predicted from the others."),
-    "false_alarms": Option(0.01, "Probability of flagging any rater if all vote as the fit predicts."),
 }
 
 

@@ -19,9 +19,9 @@ from duelist.study.analysis import (
 )
 from duelist.study.analysis.fit import votes as _log
 from duelist.study.analysis.fit.cross_validation import FOLDS, _dealt
-from duelist.study.analysis.raters.raters import DISAGREES
+from duelist.study.analysis.fit.flagged_raters import REASONS
 from duelist.study.records import DuelKind, Outcome
-from tests.helpers.model_votes import NOW, davidson_votes, names, vote
+from tests.helpers.model_votes import NOW, davidson_votes, made_votes, names, vote
 
 # -- published examples ------------------------------------------------------------------
 
@@ -142,7 +142,8 @@ def test_repeats_gold_and_pace_by_hand():
 def test_a_rater_who_answers_at_random_is_found_and_leaving_them_out_restores_the_order(seed):
     """Five good raters and one who flips coins, who gives half of all votes; 12 arms, 6,000 votes.
 
-    With the coin the utilities shrink to less than 0.65 of what they are; without it they are right again. 3,000 good votes on 12
+    Where raters are taken for alike, the utilities shrink to less than 0.65 of what they are; without the coin, or if raters may
+    differ, they are right again. 3,000 good votes on 12
     arms determine a utility to about 0.11, so that arms 0.5 apart stand in order but for 3.2 standard deviations of the difference,
     one pair in a thousand.
     """
@@ -152,39 +153,52 @@ def test_a_rater_who_answers_at_random_is_found_and_leaving_them_out_restores_th
     coin = davidson_votes(rng, np.zeros(12), 3000, 0.5)
     votes = [*good, *(replace(v, rater="coin", sequence=3000 + k, duel_id=3000 + k) for k, v in enumerate(coin))]
     found = rater_statistics(votes, names(12))
-    assert found.outliers == ("coin",)
+    assert found.flagged == ("coin",)
     row = next(row for row in found.rows if row.rater == "coin")
-    assert row.reasons == (DISAGREES,)
+    assert row.reasons == (REASONS[0],)
     assert row.votes == 3000
     assert row.agreement_model < 0.55 < 0.75 < row.expected_model
     assert all(each.kappa > row.kappa for each in found.rows if each.rater != "coin")
     centred = utilities - utilities.mean()
 
-    def slope(given):
-        return fit_votes(given, names(12)).posterior.mean @ centred / (centred @ centred)
+    def slope(given, **options):
+        return fit_votes(given, names(12), **options).posterior.mean @ centred / (centred @ centred)
 
-    without = [v for v in votes if v.rater not in found.outliers]
-    assert slope(votes) < 0.65
+    without = [v for v in votes if v.rater not in found.flagged]
+    assert slope(votes, rater_model=False) < 0.65
+    assert abs(slope(votes) - 1.0) < 0.1
     assert abs(slope(without) - 1.0) < 0.1
     order = [s.arm for s in leaderboard(without, names(12)).standings]
     misplaced = sum(order[k] != f"a{k}" for k in range(12))
     assert misplaced <= 2  # one pair of neighbours at most
 
 
-def test_who_is_left_out_has_a_row_and_judges_nobody():
-    """Nine liars outvote one honest rater; with them left out, nobody is left to judge her, and she cross_fits them."""
+def test_excluded_raters_have_a_row_and_affect_nobody():
+    """Nine raters vote for the worse arm and outvote three honest ones; excluded, they are the ones who are flagged."""
+    rng = np.random.default_rng(7)
+    honest = made_votes(rng, 1.5 * rng.normal(size=8), 1200, raters=12)
+    other = {"first": "second", "second": "first"}
+    liars = [f"r{k}" for k in range(9)]
+    votes = [replace(v, outcome=Outcome(other[v.outcome])) if v.rater in liars else v for v in honest]
+    by_majority = {row.rater: row for row in rater_statistics(votes, names(8)).rows}
+    by_honest = {row.rater: row for row in rater_statistics(votes, names(8), excluded=liars).rows}
+    assert {name for name, row in by_majority.items() if row.flagged} == {"r9", "r10", "r11"}
+    assert {name for name, row in by_honest.items() if row.flagged} == set(liars)
+    assert [by_honest[name].excluded for name in liars] == [True] * 9
+    assert all(row.reasons == (REASONS[2],) for row in by_honest.values() if row.flagged)
+
+
+def test_a_rater_with_another_taste_is_not_flagged():
+    """On two arms, a rater who always prefers the other one has a taste, or lies: no vote tells which."""
     sides = [("a0", "a1", "first", "second"), ("a1", "a0", "second", "first")]
     votes = [vote(k, *sides[k % 2][:3], "ana") for k in range(1, 41)]
     votes += [vote(40 + k, *sides[k % 2][:2], sides[k % 2][3], f"r{k % 9}") for k in range(1, 361)]
-    liars = [f"r{k}" for k in range(9)]
-    judged = {row.rater: row for row in rater_statistics(votes, names(2)).rows}
-    spared = {row.rater: row for row in rater_statistics(votes, names(2), excluded=liars).rows}
-    assert judged["ana"].outlier
-    assert not spared["ana"].outlier
-    assert spared["ana"].expected_model is None
-    assert [spared[name].excluded for name in liars] == [True] * 9
-    assert all(spared[name].outlier for name in liars)
-    assert spared["ana"].agreement_others is None
+    found = {row.rater: row for row in rater_statistics(votes, names(2)).rows}
+    assert found["ana"].agreement_model == 0.0
+    assert not found["ana"].flagged
+    alone = {row.rater: row for row in rater_statistics(votes, names(2), excluded=[f"r{k}" for k in range(9)]).rows}
+    assert alone["ana"].expected_model is None  # nobody is left to compare with
+    assert alone["ana"].agreement_others is None
 
 
 # -- many votes --------------------------------------------------------------------------

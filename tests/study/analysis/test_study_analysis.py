@@ -126,6 +126,6 @@ def test_options_that_there_are_still_work():
     assert study.recommend(delta=0.1, tolerance=0.01, unit="chance", random_state=1).delta == 0.1
     assert study.progress(tolerance=0.1, ridge=2.0, retired=True).arms
     assert study.calibration(bins=3, folds=3).votes
-    assert study.raters(level=0.9, false_alarms=0.1)
+    assert study.raters(level=0.9)
     assert len(study.history(points=3).votes) < len(study.history().votes)
     assert study.win_chances(ridge=2.0)

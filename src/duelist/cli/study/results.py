@@ -114,7 +114,7 @@ def raters(
     category: Category = None,
     by: By = None,
 ) -> None:
-    """Show the votes, speed, side bias and agreement of each rater, outliers, and raters blocked or excluded."""
+    """Show the votes, speed, side bias and agreement and reliability of each rater, and who is flagged, blocked or excluded."""
     _say(name, storage, "raters", context, _selection(without, category, by))
     with report_errors():
         records = load_study(name, storage).rater_records()

@@ -35,6 +35,10 @@ Top = Annotated[int | None, Query(ge=1, le=100_000, description="Only this many 
 Delta = Annotated[float, Query(gt=0, lt=1, description="The error rate.")]
 Level = Annotated[float | None, Query(gt=0, lt=1, description="Level of the intervals.")]
 Clusters = Annotated[bool, Query(description="Count votes of one rater, or on one prompt, as dependent.")]
+RaterModelChoice = Annotated[
+    Literal["auto"] | bool,
+    Query(description="Whether to estimate how raters differ; `auto` does if a test says that they do."),
+]
 Ridge = Annotated[float | None, Query(ge=1e-9, le=1e6, description="Precision of the prior.")]
 Name = Annotated[schemas.Name | None, Query()]
 Labels = Annotated[bool, Query(description="Name arms by their id and the beginning of their text.")]
@@ -120,9 +124,17 @@ async def leaderboard(
     ridge: Ridge = None,
     clusters: Clusters = True,
     covariates: Covariates = None,
+    rater_model: RaterModelChoice = "auto",
 ) -> Response:
     """Return the leaderboard."""
-    more = {"top": top, "level": level, "ridge": ridge, "covariates": covariates, "clusters": clusters}
+    more = {
+        "top": top,
+        "level": level,
+        "ridge": ridge,
+        "covariates": covariates,
+        "clusters": clusters,
+        "rater_model": rater_model,
+    }
     return await _run_query(server, study, "leaderboard", votes, if_none_match, **more)
 
 
@@ -137,9 +149,10 @@ async def leaderboard_by_category(
     ridge: Ridge = None,
     clusters: Clusters = True,
     covariates: Covariates = None,
+    rater_model: RaterModelChoice = "auto",
 ) -> Response:
     """Return the leaderboard of systems on all prompts and on those of each category."""
-    more = {"level": level, "ridge": ridge, "covariates": covariates, "clusters": clusters}
+    more = {"level": level, "ridge": ridge, "covariates": covariates, "clusters": clusters, "rater_model": rater_model}
     return await _run_query(server, study, "leaderboard-by-category", votes, if_none_match, **more)
 
 
@@ -158,9 +171,10 @@ async def can_stop(
     ] = None,
     clusters: Clusters = True,
     covariates: Covariates = None,
+    rater_model: RaterModelChoice = "auto",
 ) -> Response:
     """Return whether there are enough votes for the goal, and how many more are expected."""
-    more = {"goal": goal, "top": top, "covariates": covariates, "clusters": clusters}
+    more = {"goal": goal, "top": top, "covariates": covariates, "clusters": clusters, "rater_model": rater_model}
     return await _run_query(server, study, "can-stop", votes, if_none_match, **more, **error_rate)
 
 
@@ -174,9 +188,10 @@ async def recommend(
     if_none_match: IfNoneMatch = None,
     clusters: Clusters = True,
     covariates: Covariates = None,
+    rater_model: RaterModelChoice = "auto",
 ) -> Response:
     """Return the recommended arm, and those that are not ruled out."""
-    fit = {"covariates": covariates, "clusters": clusters}
+    fit = {"covariates": covariates, "clusters": clusters, "rater_model": rater_model}
     return await _run_query(server, study, "recommend", votes, if_none_match, **fit, **error_rate)
 
 
@@ -190,9 +205,10 @@ async def progress(
     if_none_match: IfNoneMatch = None,
     clusters: Clusters = True,
     covariates: Covariates = None,
+    rater_model: RaterModelChoice = "auto",
 ) -> Response:
     """Return how close the study is to a decision on its best arm."""
-    fit = {"covariates": covariates, "clusters": clusters}
+    fit = {"covariates": covariates, "clusters": clusters, "rater_model": rater_model}
     return await _run_query(server, study, "progress", votes, if_none_match, **fit, **error_rate)
 
 
@@ -274,7 +290,7 @@ async def regret(
 async def raters(
     study: schemas.StudyId, server: ServerDep, caller: StudyReader, votes: VoteFilter, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return pace, side bias, agreement and outliers among raters."""
+    """Return pace, side bias, agreement and reliability of raters, and who is flagged."""
     return await _run_query(server, study, "raters", votes, if_none_match)
 
 

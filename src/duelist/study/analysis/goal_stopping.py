@@ -26,6 +26,7 @@ from duelist.model.stopping import (
     join_names,
     utility_tolerance,
 )
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater
 from duelist.study.analysis.fit.study_fit import StudyFit
 from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
@@ -54,6 +55,12 @@ class CanStop:
     """Votes that are still needed at the present rate, if that can be forecast; see `forecast_votes`."""
     raters_needed: int | None = None
     """About how many raters could settle it, where those of the study cannot; see `duelist.study.analysis.raters.supply`."""
+    leader: str | None = None
+    """The arm that leads, or is first in the order; None before the first vote."""
+    flagged: tuple[FlaggedRater, ...] = ()
+    """Careless raters."""
+    flagged_note: str = ""
+    """Who is flagged and why, and what changes without their votes."""
 
     def __bool__(self) -> bool:
         return self.done
@@ -65,7 +72,13 @@ class CanStop:
             if self.votes_expected is None or self.done
             else f"; about {self.votes_expected:,} more votes are expected"
         )
-        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}"
+        flagged = f"; {self.flagged_note}" if self.flagged_note else ""
+        return f"{'you can stop' if self.done else 'go on'}: {where}{self.statement}{more}{flagged}"
+
+
+def leader_of(fit: StudyFit) -> str | None:
+    """Return the arm with the largest mean utility; None without votes or arms."""
+    return fit.ids[int(np.argmax(fit.posterior.mean))] if fit.votes and len(fit.among) else None
 
 
 def best_arm_decision(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import pairwise
@@ -77,13 +77,14 @@ def history(
     remembered: HistoryCache | None = None,
     clusters: bool = True,
     of: str = "arm",
+    flagged: Collection[str] = (),
 ) -> History:
     """Return the probability of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and
     now.
 
     Votes are in the order in which they were first given, as they stand now: a vote that was revised later counts as
     revised. Such moments stay the same when votes are added, so that with the cache of the last history only the
-    newest are computed.
+    newest are computed. Votes of `flagged` raters are on the axis, but do not count; others count alike.
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InvalidInput(f"points is {points!r}.", "Give a whole number of at least 1.", field="points")
@@ -93,12 +94,13 @@ def history(
     names = tuple(arms) if among is None else tuple(among)
     known = HistoryCache() if remembered is None else remembered
     found: dict[bytes, Floats] = {}
-    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed, clusters, of)), features)
+    keys = _digests(log, moments, repr((tuple(arms), names, ridge, seed, clusters, of, sorted(flagged))), features)
+    counts = np.array([*(name not in flagged for name in log.raters), True])[log.rater]
     for moment, key in zip(moments, keys, strict=True):
         row = known.chances.get(key)
         if row is None:
             fit = fit_votes(
-                log.of(slice(0, moment)),
+                log.of(np.flatnonzero(counts[:moment])),
                 arms,
                 features,
                 among=among,
@@ -107,6 +109,7 @@ def history(
                 start=known.last,
                 clusters=clusters,
                 of=of,
+                rater_model=False,
             )
             known.last, row = fit.whole, chances_of_best(fit.posterior, seed)
         found[key] = row

@@ -15,8 +15,9 @@ from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.model.posterior import Posterior
 from duelist.study.analysis.fit.covariates import CovariateEffect, effects_of
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater, RaterChoice
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
-from duelist.study.analysis.fit.utilities import Features
+from duelist.study.analysis.fit.utilities import AUTO, Features
 from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.records import Vote
@@ -75,6 +76,10 @@ class Leaderboard(TabularResult):
     """The category of the prompts that the votes are on; None for all."""
     covariates: tuple[CovariateEffect, ...] = ()
     """What swayed raters beside utility, and is excluded from it."""
+    flagged: tuple[FlaggedRater, ...] = ()
+    """Careless raters."""
+    flagged_note: str = ""
+    """Who is flagged and why, and what changes without their votes."""
 
     def _table(self) -> TableContent:
         grouped = self.note is not None
@@ -108,6 +113,8 @@ class Leaderboard(TabularResult):
         notes = [] if self.note is None else [self.note]
         if self.covariates:
             notes.append(f"utilities exclude the log-odds added by {', '.join(map(str, self.covariates))}")
+        if self.flagged_note:
+            notes.append(self.flagged_note)
         return TableContent([*headers, *more], rows, notes)
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -158,6 +165,7 @@ def leaderboard(
     top: int | None = None,
     seed: int = 0,
     clusters: bool = True,
+    rater_model: RaterChoice = AUTO,
 ) -> Leaderboard:
     """Return utility, interval, range of ranks and probability of being best of each arm.
 
@@ -186,11 +194,15 @@ def leaderboard(
         Of the draws.
     clusters
         Whether the covariance counts votes of one rater as dependent (`duelist.model.clusters`).
+    rater_model
+        Whether the fit estimates how raters differ (`duelist.model.raters`); "auto" does if a test says that they do.
     """
     _check_top(top)
     two_sided(level)
     return leaderboard_from_fit(
-        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters),
+        fit_votes(
+            votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters, rater_model=rater_model
+        ),
         level=level,
         top=top,
         seed=seed,

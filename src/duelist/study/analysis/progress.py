@@ -24,8 +24,9 @@ from duelist.model.stopping import (
     tied_with_best,
     utility_tolerance,
 )
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater, RaterChoice
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
-from duelist.study.analysis.fit.utilities import Features
+from duelist.study.analysis.fit.utilities import AUTO, Features
 from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_disconnected
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible
@@ -54,6 +55,10 @@ class Progress(TabularResult):
     """Other arms with the leader's features, which no vote can tell apart; they lead together and count as one."""
     of: str = "arm"
     """The kind compared: "arm" or "system"."""
+    flagged: tuple[FlaggedRater, ...] = ()
+    """Careless raters."""
+    flagged_note: str = ""
+    """Who is flagged and why, and what changes without their votes."""
 
     @property
     def done(self) -> bool:
@@ -74,7 +79,7 @@ class Progress(TabularResult):
         return (
             f"{leads}; {self._counted()}"
             + ("" if self.done or self.votes_expected is None else f"; about {self.votes_expected:,} votes more")
-        ) + ("" if self.note is None else f"; {self.note}")
+        ) + "".join(f"; {note}" for note in self._notes())
 
     def _leaders(self) -> str:
         return f"{self.leader} and {self.identical} with the same features" if self.identical else self.leader
@@ -103,7 +108,10 @@ class Progress(TabularResult):
             str(self.votes),
         ]
         headers = ["leader", "best", "not ruled out", "votes", "done"]
-        return TableContent(headers, [[*row, "yes" if self.done else "no"]], [] if self.note is None else [self.note])
+        return TableContent(headers, [[*row, "yes" if self.done else "no"]], self._notes())
+
+    def _notes(self) -> list[str]:
+        return [note for note in (self.note, self.flagged_note) if note]
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         names = ("leader", "chance_best", "not_ruled_out", "arms", "votes", "delta", "done")
@@ -120,11 +128,13 @@ def progress(
     ridge: float | str = 1.0,
     seed: int = 0,
     clusters: bool = True,
+    rater_model: RaterChoice = AUTO,
 ) -> Progress:
     """Return the leader's probability of being best, and how many arms may still be better."""
-    return progress_from_fit(
-        fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters), delta=delta, seed=seed
+    fit = fit_votes(
+        votes, arms, features, among=among, ridge=ridge, seed=seed, clusters=clusters, rater_model=rater_model
     )
+    return progress_from_fit(fit, delta=delta, seed=seed)
 
 
 def progress_from_fit(

@@ -10,6 +10,7 @@ Arms without features that no chain of votes connects never rule each other out:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -17,12 +18,22 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats
 from duelist.model.stopping import StoppingDecision, not_ruled_out
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater
 
 Bools = NDArray[np.bool_]
 
 
+@dataclass(frozen=True)
 class StudyRecommendation(StoppingDecision[str]):
     """A stopping decision on arms by their ids."""
+
+    flagged: tuple[FlaggedRater, ...] = ()
+    """Careless raters."""
+    flagged_note: str = ""
+    """Who is flagged and why, and what changes without their votes."""
+
+    def __str__(self) -> str:
+        return "; ".join(filter(None, (super().__str__(), self.flagged_note)))
 
     def _repr_html_(self) -> str:
         """Return the decision as HTML for notebooks."""

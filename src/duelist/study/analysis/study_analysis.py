@@ -43,6 +43,7 @@ from duelist.study.analysis.fit.covariates import Covariates, ShownPair, expand_
 from duelist.study.analysis.fit.selection import Selection, SelectionOptions, left_out, select, split
 from duelist.study.analysis.fit.study_fit import chance_if_explained
 from duelist.study.analysis.fit.vote_log import CHUNK, VoteLog
+from duelist.study.analysis.raters.without_flagged import Result, with_flagged
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import scorer_for_file
 from duelist.study.options import (
@@ -119,8 +120,8 @@ class StudyAnalysis(ABC):
         """Return arms by utility, with intervals, ranks and probabilities of being best; see `analysis.leaderboard`."""
         check_options("leaderboard", LeaderboardOptions, options)
         scope, own = split(context, options)
-        fit = self._fit(scope, own)
-        return replace(analysis.leaderboard_from_fit(fit, top=top, **own), category=scope.category)
+        found = self._with_flagged(scope, own, lambda fit, given: analysis.leaderboard_from_fit(fit, top=top, **given))
+        return replace(found, category=scope.category)
 
     @lists(LeaderboardOptions)
     def leaderboard_by_category(self, **options: Unpack[LeaderboardOptions]) -> analysis.LeaderboardByCategory:
@@ -153,7 +154,9 @@ class StudyAnalysis(ABC):
         """
         check_options("recommend", StoppingOptions, options)
         scope, own = split(context, options)
-        return analysis.recommendation_from_fit(self._fit(scope, own), delta=delta, **own)
+        return self._with_flagged(
+            scope, own, lambda fit, given: analysis.recommendation_from_fit(fit, delta=delta, **given)
+        )
 
     @lists(StoppingOptions)
     def progress(
@@ -162,7 +165,7 @@ class StudyAnalysis(ABC):
         """Return how close the study is to knowing its best arm; it is done when `recommend` is decided."""
         check_options("progress", StoppingOptions, options)
         scope, own = split(context, options)
-        return analysis.progress_from_fit(self._fit(scope, own), delta=delta, **own)
+        return self._with_flagged(scope, own, lambda fit, given: analysis.progress_from_fit(fit, delta=delta, **given))
 
     @lists(VoteOptions)
     @once
@@ -190,8 +193,13 @@ class StudyAnalysis(ABC):
         check_options("history", HistoryOptions, options)
         scope, own = split(context, options)
         seen = self._select(scope)
+        of_fit: dict[str, Any] = {
+            str(name): own[name] for name in ("ridge", "clusters", "rater_model", "seed") if name in own
+        }
+        flagged = [each.rater for each in self._fit(scope, of_fit).flagged]
+        own.pop("rater_model", None)
         with self._cache.history(scope) as remembered:
-            own |= {"remembered": remembered, "of": seen.of}
+            own |= {"remembered": remembered, "of": seen.of, "flagged": flagged}
             return analysis.history(seen.log, seen.arms, seen.features, among=seen.among, **own)
 
     @lists(VoteOptions)
@@ -221,7 +229,7 @@ class StudyAnalysis(ABC):
     @lists(RaterOptions)
     @once
     def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
-        """Return speed, side bias, agreement and outliers among raters; see `analysis.rater_statistics`.
+        """Return speed, side bias, agreement and reliability of raters, and who is flagged; see `analysis.rater_statistics`.
 
         Excluded raters are listed, too, but their votes do not affect the statistics of others.
         """
@@ -303,6 +311,21 @@ class StudyAnalysis(ABC):
                 scope = scope._replace(criterion=self.settings.main_criterion)
             return select(kept.log, scope, self.settings.arm_effects)
 
+    def _with_flagged(
+        self,
+        scope: SelectionOptions,
+        options: dict[str, Any],
+        analyse: Callable[[analysis.StudyFit, dict[str, Any]], Result],
+    ) -> Result:
+        """Return an analysis of the fit, with flagged raters and what changes without their votes."""
+        again = dict(options)
+        fit = self._fit(scope, options)
+
+        def without(raters: frozenset[str]) -> analysis.StudyFit:
+            return self._fit(scope._replace(without=scope.without | raters), dict(again))
+
+        return with_flagged(fit, without, lambda each: analyse(each, options))
+
     def _fit(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         """Return the fit to the selection: the cached one if nothing is new, or one that starts from it."""
         labels = self._select(scope).arms if scope.labels else None
@@ -313,7 +336,9 @@ class StudyAnalysis(ABC):
     def _fit_by_id(self, scope: SelectionOptions, options: dict[str, Any]) -> analysis.StudyFit:
         seen = self._select(scope)
         covariates = expand_names(options.pop("covariates", ()))
-        given: dict[str, Any] = {name: options.pop(name) for name in ("ridge", "clusters") if name in options}
+        given: dict[str, Any] = {
+            name: options.pop(name) for name in ("ridge", "clusters", "rater_model") if name in options
+        }
         key = (scope, repr(given), covariates, repr(options.get("seed")))
         before = self._cache.fit(key)
         if before is not None and before.stamp == seen.stamp:

@@ -10,7 +10,14 @@ from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
 from duelist.study.administration.tokens import list_tokens
 from duelist.study.analysis.fit.selection import SelectionOptions, split
-from duelist.study.analysis.goal_stopping import CanStop, best_arm_decision, learning_decision, ranking_decision
+from duelist.study.analysis.fit.study_fit import StudyFit
+from duelist.study.analysis.goal_stopping import (
+    CanStop,
+    best_arm_decision,
+    leader_of,
+    learning_decision,
+    ranking_decision,
+)
 from duelist.study.analysis.raters.supply import RaterSupply
 from duelist.study.analysis.study_analysis import StudyAnalysis
 from duelist.study.options import FitOptions, check_options, lists
@@ -85,10 +92,13 @@ class StudyStopping(StudyAnalysis):
         self, context: str | None, goal: str, top: int | None, within: dict[str, Any], options: dict[str, Any]
     ) -> CanStop:
         scope, rest = split(context, options)
-        fit = self._fit(scope, rest)
-        within = {**within, "supply": self._supply(fit.of)}
-        found = ranking_decision(fit, top, **within) if goal == "rank" else best_arm_decision(fit, goal, **within)
-        return replace(found, context=context)
+
+        def decide(fit: StudyFit, _: dict[str, Any]) -> CanStop:
+            given = {**within, "supply": self._supply(fit.of)}
+            found = ranking_decision(fit, top, **given) if goal == "rank" else best_arm_decision(fit, goal, **given)
+            return replace(found, context=context, leader=leader_of(fit))
+
+        return self._with_flagged(scope, rest, decide)
 
     def _supply(self, of: str) -> RaterSupply | None:
         """Return the raters available; None if a pair may be repeated, or stands for many pairs of answers."""

@@ -11,6 +11,7 @@ import numpy as np
 from duelist.core.serialization import from_plain
 from duelist.model.scorer import Scorer
 from duelist.study import analysis
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater
 from duelist.study.analysis.goal_stopping import CanStop
 from duelist.study.analysis.plots.study_plots import StudyPlots
 from duelist.study.analysis.stopping import StudyRecommendation
@@ -64,6 +65,8 @@ class RemoteAnalysis(RemoteBase, StudyPlots):
             tied=tuple(found["tied"]),
             tolerance_given=given and (given[0], given[1]),
             of=found["of"],
+            flagged=tuple(from_plain(FlaggedRater, each) for each in found["flagged"]),
+            flagged_note=found["flagged_note"],
         )
 
     @lists(StoppingOptions)

@@ -15,11 +15,11 @@ from scipy.special import expit
 
 from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
-from duelist.model.clusters import with_clusters
 from duelist.model.misfit import MAX_TESTED_ARMS, MISFIT_LEVEL, PairVotes, misfit_p_value
 from duelist.model.posterior import Posterior
 from duelist.model.stopping import LinearPosterior
-from duelist.study.analysis.fit.utilities import Features, WithArmEffects, fit_utilities
+from duelist.study.analysis.fit.flagged_raters import FlaggedRater, RaterChoice, flagged_raters, with_raters
+from duelist.study.analysis.fit.utilities import AUTO, Features, WithArmEffects, fit_utilities
 from duelist.study.analysis.fit.votes import (
     BOTH_BAD,
     FIRST,
@@ -51,6 +51,8 @@ class StudyFit:
     """The result of the misfit test, if the votes contradict the features."""
     of: str = "arm"
     """The kind that utilities describe: "arm" or "system"."""
+    flagged: tuple[FlaggedRater, ...] = ()
+    """Careless raters, whose votes hardly count."""
     computed: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
     """Results computed from this fit; see `once`."""
 
@@ -144,22 +146,24 @@ def fit_votes(
     start: Posterior | None = None,
     clusters: bool = True,
     of: str = "arm",
+    rater_model: RaterChoice = AUTO,
 ) -> StudyFit:
     """Fit a vote table; see `fit_utilities`.
 
-    The covariance counts votes of one rater, and those on one prompt of arms that answer several, as dependent
+    With "auto" the fit estimates how raters differ (`duelist.model.raters`) if a test says that they do; True and False
+    always or never do. The covariance counts votes of one rater, and those on one prompt of arms that answer several, as dependent
     (`duelist.model.clusters`); `clusters=False` takes all votes for independent.
     """
     log = as_vote_table(votes, arms).on_arms
     single = vote_counts(log, cluster_kinds(log))
     pairs = single.pooled()
-    posterior = fit_utilities(pairs, features, ridge, seed, start)
-    if clusters:
-        posterior = with_clusters(posterior, single)
+    alike = fit_utilities(pairs, features, ridge, seed, start)
+    posterior = with_raters(alike, single, rater_model, clusters=clusters, seed=seed)
     edges = coo_array((np.ones(len(pairs.items)), tuple(pairs.items.T)), shape=(len(arms), len(arms)))
     group = connected_components(edges, directed=False)[1] if len(arms) else np.zeros(0)
     found = np.asarray(group, np.int64)
-    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of=of)
+    flagged = flagged_raters(posterior.raters, log.raters)
+    return StudyFit(tuple(arms), _positions(among, arms), log, posterior, found, of=of, flagged=flagged)
 
 
 def cluster_kinds(log: VoteTable) -> tuple[str, ...]:

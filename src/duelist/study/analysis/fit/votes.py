@@ -153,11 +153,9 @@ def vote_counts(log: VoteTable, clusters: Sequence[str] = ("rater",), weights: F
     mass = None if weights is None else weights[chosen]
     columns = {"rater": log.rater, "prompt": log.context}
     found = {kind: columns[kind][chosen].astype(np.int64) for kind in clusters}
-    covariates = None
-    if log.covariates is not None:  # rows have the lower of two items first
-        sign = np.where(items[:, 0] > items[:, 1], -1.0, 1.0)[:, None]
-        covariates = sign * log.covariates.values[chosen]
-    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), covariates, found)
+    sides = np.where(items[:, 0] > items[:, 1], -1.0, 1.0)  # rows have the lower of two items first
+    covariates = None if log.covariates is None else sides[:, None] * log.covariates.values[chosen]
+    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), covariates, found, sides)
 
 
 def wins(votes: Votes) -> Floats:

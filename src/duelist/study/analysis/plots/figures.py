@@ -172,16 +172,16 @@ def draw_history(found: History, most: int = 8) -> Figure:
 
 
 def draw_raters(found: Raters, most: int = 40) -> Figure:
-    """Plot each rater's agreement with the others' fit, share of the first side, and speed; outliers in red.
+    """Plot each rater's agreement with the others' fit, share of the first side, and speed; flagged ones in red.
 
-    Of more than `most` raters, show outliers, then those with most votes.
+    Of more than `most` raters, show those flagged, then those with most votes.
     """
-    rows = sorted(found.rows, key=lambda row: (not row.outlier, -row.votes))[:most]
+    rows = sorted(found.rows, key=lambda row: (not row.flagged, -row.votes))[:most]
     rows.sort(key=lambda row: -row.votes)
     figure = _blank(10.0, 1.6 + 0.26 * max(len(rows), 4))
     agree, side, pace = figure.subplots(1, 3, sharey=True, width_ratios=(3, 3, 2))
     heights = np.arange(len(rows))
-    colours = [_RED if row.outlier else _BLUE for row in rows]
+    colours = [_RED if row.flagged else _BLUE for row in rows]
     _dots(agree, rows, heights, colours, "agreement_model")
     known = [k for k, row in enumerate(rows) if row.expected_model is not None]
     agree.plot([rows[k].expected_model or 0.0 for k in known], heights[known], "|", color=_GREY, markersize=11)
@@ -203,7 +203,7 @@ def draw_raters(found: Raters, most: int = 40) -> Figure:
         frame.tick_params(axis="y", length=0)
     alpha = "" if found.alpha is None else f", Krippendorff's alpha {found.alpha:.2f}"
     total = f"{len(rows)} of {len(found.rows)}" if len(rows) < len(found.rows) else f"{len(rows)}"
-    figure.suptitle(f"{total} raters{alpha}; outliers are red", x=0.01, ha="left", fontsize=11)
+    figure.suptitle(f"{total} raters{alpha}; flagged raters are red", x=0.01, ha="left", fontsize=11)
     return figure
 
 

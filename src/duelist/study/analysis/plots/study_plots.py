@@ -106,7 +106,7 @@ class StudyPlots(ABC):
         path: str | Path | None = None,
         **options: Unpack[RaterOptions],
     ) -> Figure:
-        """Plot agreement, side and speed of raters, with outliers in red."""
+        """Plot agreement, side and speed of raters, with flagged ones in red."""
         return saved(analysis.draw_raters(self.raters(context, **options), most), path)
 
 

@@ -1,1 +1,1 @@
-"""How raters vote: speed, side, agreement, outliers."""
+"""How raters vote: speed, side, agreement, reliability, careless raters."""

@@ -1,4 +1,4 @@
-"""Rater statistics: speed, side bias, agreement, and outliers."""
+"""Rater statistics: speed, side bias, agreement, reliability, and careless raters."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
-from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
+from duelist.model.clusters import with_clusters
+from duelist.model.votes import Votes
 from duelist.study.analysis.fit.cross_validation import CrossFits, chances_without_own
-from duelist.study.analysis.fit.utilities import Features
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, KIND_CODES, NO_TIME, SKIP, TIE, VoteTable, as_vote_table
-from duelist.study.analysis.intervals import binomial_interval, check_level
-from duelist.study.analysis.raters.poisson_binomial import Sums, clearly_above, tails
+from duelist.study.analysis.fit.flagged_raters import estimated_raters, flagged_raters, raters_differ
+from duelist.study.analysis.fit.utilities import Features, fit_utilities
+from duelist.study.analysis.fit.votes import (
+    BOTH_BAD,
+    FIRST,
+    KIND_CODES,
+    NO_TIME,
+    SKIP,
+    TIE,
+    VoteTable,
+    as_vote_table,
+    vote_counts,
+)
+from duelist.study.analysis.intervals import binomial_interval, check_level, two_sided
 from duelist.study.analysis.raters.repeated_votes import Units
 from duelist.study.records import Vote
-
-DISAGREES: Final = "disagrees with the other raters' fit"
-ONE_SIDED: Final = "prefers a side"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +65,24 @@ class RaterStatistics:
     """Share of the decided votes that went to the arm which a fit without this rater favours."""
     expected_model: float | None
     """The expectation of that share if the rater voted as the fit predicts."""
+    reliability: float | None
+    """The factor by which this rater's log-odds differ from the crowd's: 1 is as reliable, 0 is chance, 0.4 is weak."""
+    reliability_low: float | None
+    reliability_high: float | None
+    side_bias: float | None
+    """Log-odds that this rater adds for the arm shown first, shrunken towards 0."""
+    lapses: float | None
+    """Estimated share of answers at random."""
+    careless: float | None
+    """The probability that this rater answers without regard to the arms, or against the others."""
     excluded: bool
     """Whether the owner excluded this rater's votes."""
     reasons: tuple[str, ...]
-    """Why this rater is an outlier; empty for most."""
+    """Why this rater is flagged; empty for most."""
 
     @property
-    def outlier(self) -> bool:
-        """Whether this rater is an outlier; `rater_statistics` states the rule."""
+    def flagged(self) -> bool:
+        """Whether this rater is flagged as careless; `rater_statistics` states the rule."""
         return bool(self.reasons)
 
 
@@ -74,14 +92,13 @@ class Raters(TabularResult):
 
     rows: tuple[RaterStatistics, ...]
     level: float
-    false_alarms: float
     alpha: float | None = None
     """Krippendorff's alpha over all raters: chance-corrected agreement on pairs that several have voted on."""
 
     @property
-    def outliers(self) -> tuple[str, ...]:
-        """The names of the outliers."""
-        return tuple(row.rater for row in self.rows if row.outlier)
+    def flagged(self) -> tuple[str, ...]:
+        """The names of the raters who are flagged."""
+        return tuple(row.rater for row in self.rows if row.flagged)
 
     def _table(self) -> TableContent:
         optional = {
@@ -91,7 +108,7 @@ class Raters(TabularResult):
             "gold": any(row.gold for row in self.rows),
         }
         rows = [_shown(row) for row in self.rows]
-        headers = ["rater", *(name for name in _HEADERS if optional.get(name, True)), "outlier"]
+        headers = ["rater", *(name for name in _HEADERS if optional.get(name, True)), "flags"]
         notes = (
             [] if self.alpha is None else [f"Krippendorff's alpha {self.alpha:.2f}: 1 is full agreement, 0 is chance"]
         )
@@ -104,6 +121,7 @@ class Raters(TabularResult):
 _EVEN: Final = 1e-9
 _HEADERS: Final = (
     "votes", "ties", "both bad", "skips", "median", "an hour", "first", "others", "kappa", "repeats", "gold", "fit", "expected",
+    "reliability",
 )  # fmt: skip
 
 
@@ -126,7 +144,10 @@ def _shown(row: RaterStatistics) -> dict[str, str]:
         "gold": "-" if not row.gold else f"{format_percent(row.gold_right)} of {row.gold}",
         "fit": format_percent(row.agreement_model),
         "expected": format_percent(row.expected_model),
-        "outlier": ", ".join([*row.reasons, *excluded]),
+        "reliability": "-"
+        if row.reliability is None
+        else f"{row.reliability:.2f} ({row.reliability_low:.2f}-{row.reliability_high:.2f})",
+        "flags": ", ".join([*row.reasons, *excluded]),
     }
 
 
@@ -137,40 +158,35 @@ def rater_statistics(
     *,
     ridge: float | str = 1.0,
     level: float = 0.95,
-    false_alarms: float = 0.01,
     excluded: Collection[str] = (),
     seed: int = 0,
     cross_fits: CrossFits | None = None,
 ) -> Raters:
     """Return statistics of every rater that has a name.
 
-    A rater is an outlier if their decided votes are too unlikely for a rater who votes as the others' fit predicts:
-    too few for the arm that the fit favours, or too many or too few for the first. Each of the two is tested by the
-    exact Poisson binomial distribution, with probabilities from a fit to decided votes without this rater's (raters
-    are split into ten groups, and each group is predicted from the others), at level false_alarms / (2 raters): if
-    all vote as the fit predicts, the probability that any rater is flagged is at most about `false_alarms`.
+    Reliability, side bias and lapses are estimated together with the utilities (`duelist.model.raters`). A rater is
+    flagged if a test says that raters differ, and this rater is careless with a probability of at least 0.95: answers
+    at random, prefers a side whatever the arms, or votes against the others. So at most 5 % of the flags are expected
+    to be wrong, and if all raters are alike there are none in 99 % of studies. A weak but honest rater has a low
+    reliability and no flag.
 
-    Excluded raters are listed, but do not affect others. Gold and repeated duels count for their own
-    statistics, not for the fit. `cross_fits` is a dictionary that caches fits between calls, which is faster.
+    `agreement_model` predicts a rater's votes from a fit to decided votes without theirs (raters are split into ten
+    groups, and each group is predicted from the others). Excluded raters are listed, but do not affect others. Gold
+    and repeated duels count for their own statistics, not for the fit. `cross_fits` is a dictionary that caches fits
+    between calls, which is faster.
     """
     check_level(level)
-    if not 0.0 < false_alarms < 1.0:
-        raise InvalidInput(
-            f"false_alarms is {false_alarms!r}.",
-            "Give a probability between 0 and 1, such as 0.01.",
-            field="false_alarms",
-        )
     log = as_vote_table(votes, arms)
-    table = _RaterTable(log, features, frozenset(excluded), level, false_alarms, ridge, seed, cross_fits)
+    table = _RaterTable(log, features, frozenset(excluded), level, ridge, seed, cross_fits)
     rows = [table.row(k) for k in np.flatnonzero(table.votes).tolist()]
-    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, false_alarms, table.units.alpha())
+    return Raters(tuple(sorted(rows, key=lambda row: -row.votes)), level, table.units.alpha())
 
 
 class _RaterTable:
     """The statistics of all raters, computed together."""
 
     def __init__(
-        self, log: VoteTable, features: Features, excluded: frozenset[str], level: float, false_alarms: float, ridge: float | str,
+        self, log: VoteTable, features: Features, excluded: frozenset[str], level: float, ridge: float | str,
         seed: int, cross_fits: CrossFits | None,
     ) -> None:  # fmt: skip
         self.log, self.level = log, level
@@ -187,8 +203,7 @@ class _RaterTable:
         self.chance = np.where(np.abs(chance - 0.5) < _EVEN, 0.5, chance)
         self.first = log.outcome[self.decided] == FIRST
         self.won = _sum_by_group(log.rater[self.decided], self.first, len(log.raters))
-        self.threshold = false_alarms / max(2 * int((self.votes > 0).sum()), 1)
-        self.columns = {**self._columns(), **self._sides(), **self._by_fit()}
+        self.columns = {**self._columns(), **self._sides(), **self._by_fit(), **self._by_model(features, ridge, seed)}
 
     def _count(self, chosen: NDArray[np.bool_]) -> Ints:
         return np.bincount(self.log.rater[chosen], minlength=len(self.log.raters))
@@ -238,32 +253,43 @@ class _RaterTable:
         of, chance = (rater, self.chance) if informed.all() else (rater[informed], self.chance[informed])
         likely = np.maximum(chance, 1.0 - chance)
         favoured = _sum_by_group(of, self.first[informed] == (chance > 0.5), n)
-        expected = Sums.of(likely, of, n)
+        expected = _sum_by_group(of, likely, n)
         counts = np.bincount(of, minlength=n).tolist()
-        agrees = clearly_above(self.threshold, expected, favoured)[0]
-        balanced = np.logical_and(*clearly_above(self.threshold / 2.0, Sums.of(self.chance, rater, n), self.won))
         return {
             "agreement_model": _shares(favoured.tolist(), counts),
-            "expected_model": _shares(expected.mean.tolist(), counts),
-            "reasons": [
-                (
-                    *((DISAGREES,) if not agrees[k] and self._disagrees(k, int(favoured[k])) else ()),
-                    *((ONE_SIDED,) if not balanced[k] and self._one_sided(k) else ()),
-                )
-                for k in range(n)
-            ],
+            "expected_model": _shares(expected.tolist(), counts),
         }
 
-    def _chances_of(self, k: int) -> Floats:
-        return self.chance[self.starts[k] : self.starts[k + 1]]
-
-    def _disagrees(self, k: int, favoured: int) -> bool:
-        chance = self._chances_of(k)
-        chance = chance[chance != 0.5]
-        return tails(np.maximum(chance, 1.0 - chance), favoured)[0] <= self.threshold
-
-    def _one_sided(self, k: int) -> bool:
-        return 2.0 * min(tails(self._chances_of(k), int(self.won[k]))) <= self.threshold
+    def _by_model(self, features: Features, ridge: float | str, seed: int) -> dict[str, list[Any]]:
+        """Return what the fit of utilities and raters says; excluded raters do not affect it."""
+        n = len(self.log.raters)
+        names = ("reliability", "reliability_low", "reliability_high", "side_bias", "lapses", "careless")
+        columns: dict[str, list[Any]] = {name: [None] * n for name in names} | {"reasons": [()] * n}
+        votes = vote_counts(self.log.on_arms)
+        kept = ~np.append(self.excluded, False)[votes.clusters["rater"]]
+        pooled = Votes(votes.n_items, votes.items[kept], votes.counts[kept]).pooled()
+        alike = fit_utilities(pooled, features, ridge, seed)
+        differ = raters_differ(with_clusters(alike, votes), votes)
+        effects = estimated_raters(alike, votes, seed, np.flatnonzero(self.excluded)).raters
+        if effects is None:
+            return columns
+        margin = np.exp(two_sided(self.level) * effects.deviation)
+        found = (
+            effects.reliability,
+            effects.reliability / margin,
+            effects.reliability * margin,
+            effects.side,
+            effects.lapse,
+            1.0 - effects.attentive,
+        )
+        for name, values in zip(names, found, strict=True):
+            for k, value in zip(effects.ids.tolist(), values.tolist(), strict=True):
+                columns[name][k] = value
+        if differ:
+            place = {name: k for k, name in enumerate(self.log.raters)}
+            for flag in flagged_raters(effects, self.log.raters):
+                columns["reasons"][place[flag.rater]] = (flag.reason,)
+        return columns
 
 
 def _sum_by_group(which: NDArray[Any], values: NDArray[Any], n: int) -> Floats:

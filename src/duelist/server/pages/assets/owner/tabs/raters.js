@@ -26,7 +26,8 @@ export function ratersTab(app) {
     draw: (data) => ratersTable(data, app.isAdmin ? update : null),
     description:
       "How reliable each rater is. Agreement is with other raters on the same pairs; consistency is the share of repeated pairs with the same vote; gold is the share of gold pairs with the correct vote. " +
-      "A rater is flagged only if their votes are very unlikely for a rater like the others: at most 1 in 100 studies has a false alarm.",
+      "Reliability compares the rater with the crowd: 1 is as reliable, 0 is chance. A rater is flagged if they answer at random, prefer a side whatever the items, or vote against the others, with a probability of at least 95%; " +
+      "votes of flagged raters hardly count. A low reliability alone is no reason for a flag.",
   });
   return panelGrid([panel]);
 }
@@ -46,6 +47,7 @@ function ratersTable(data, update) {
     "consistency",
     "gold",
     "model",
+    "reliability",
     "notes",
     update && "actions",
   ].filter(Boolean);
@@ -64,6 +66,7 @@ function ratersTable(data, update) {
           ? "–"
           : [percent(row.agreement_model), el("br"), el("small", null, `${percent(row.expected_model)} expected`)],
       ),
+      reliability(row),
       notes(row),
       update && actions(row, update),
     ].filter((cell) => cell !== null),
@@ -72,7 +75,7 @@ function ratersTable(data, update) {
   const withoutVotes = others.map((each) => [
     truncated(each.name, { tabindex: 0 }),
     number("0"),
-    ...Array.from({ length: 7 }, () => number("–")),
+    ...Array.from({ length: 8 }, () => number("–")),
     notes({ ...each, reasons: [] }),
     ...(update ? [actions({ ...each, rater: each.name }, update)] : []),
   ]);
@@ -97,6 +100,12 @@ function pace({ votes_per_hour: votesPerHour, median_seconds: seconds }) {
   const isPlausible =
     votesPerHour !== null && (seconds === null || (votesPerHour * seconds) / 3600 < MAX_PARALLEL_WORK);
   return number(isPlausible ? votesPerHour.toFixed(0) : "–");
+}
+
+/** Log-odds relative to the crowd's, with their interval. */
+function reliability({ reliability: factor, reliability_low: low, reliability_high: high }) {
+  if (factor === null) return number("–");
+  return number([factor.toFixed(2), el("br"), el("small", null, `${low.toFixed(2)} to ${high.toFixed(2)}`)]);
 }
 
 /** How often the left side won, with its interval, around one half. */

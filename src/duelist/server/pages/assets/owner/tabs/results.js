@@ -196,6 +196,8 @@ function stoppingDecision(data, app) {
       " ",
       forecast(data, app.study.votes),
     ),
+    data.flagged.length > 0 &&
+      note("warn", data.flagged_note, ". ", el("a", { href: "#raters" }, "Look at the raters")),
     el(
       "dl",
       { class: "facts" },

@@ -1,0 +1,1 @@
+"""How raters differ: reliability, side bias, habit of ties and lapses, estimated with the utilities; careless raters."""
