@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 import urllib.error
 import urllib.request
 
@@ -377,12 +376,14 @@ def test_every_panel_has_a_description(server: Server, tabs: Tabs, study_with_vo
 def test_panels_appear_before_their_data(server: Server, tabs: Tabs, large_study: tuple[str, int]) -> None:
     """Every panel shows its title and description before its data is loaded."""
     page = tabs.open_as_owner("/")
+    data = re.compile(
+        rf"/studies/{large_study[1]}/(leaderboard|win-matrix|history|calibration|queue|raters|log|can-stop|regret)"
+    )
+    page.route(data, lambda route: None)  # no request for data gets a response
     for tab in ("results", "pairs", "diagnostics", "raters", "votes"):
         page.goto("about:blank")
-        start = time.monotonic()
         page.goto(f"{server.url}/study/{large_study[1]}#{tab}")
         page.locator("section.card p.description:visible").first.wait_for()
-        assert time.monotonic() - start < 3.0  # a second on an idle machine
 
 
 def test_systems_by_category_and_by_prompt(server: Server, tabs: Tabs) -> None:
