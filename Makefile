@@ -225,7 +225,7 @@ machines: for-tests ## Check that emulated processors compute the same bits as t
 	scripts/check-aarch64-python $(BIN)/python
 
 ##@ Figures and pictures
-.PHONY: figures frontier screenshots notebooks
+.PHONY: figures frontier screenshots notebooks gallery
 figures: for-tests ## Repeat the paper's experiments and write docs/evidence/reproduction.md.
 	$(BIN)/duelist reproduce all --out out/figures --docs docs/evidence/reproduction.md
 
@@ -235,6 +235,9 @@ frontier: for-tests ## Compare policies beyond the paper and write docs/evidence
 
 notebooks: for-tests $(VENV)/.group-examples ## Write the examples as notebooks with their results to out/notebooks.
 	$(BIN)/python scripts/make_notebooks.py out/notebooks
+
+gallery: for-tests ## Draw every kind of picture and write docs/evidence/gallery.md (2 minutes).
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.gallery
 
 screenshots: for-tests $(VENV)/.group-pages ## Take the screenshots of the documentation from a running server.
 	scripts/install-chromium

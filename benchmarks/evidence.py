@@ -144,6 +144,25 @@ PAGES: Final = (
         ("benchmarks/quality/systems.py", *POLICIES, *MODEL, "src/duelist/study/asking"),
     ),
     Evidence(
+        "evidence/comparison.md",
+        "make bench-comparison",
+        "How does duelist compare with other programs?",
+        ("benchmarks/comparison", *POLICIES, *MODEL),
+    ),
+    Evidence(
+        "evidence/gallery.md",
+        "make gallery",
+        "What do the pictures look like?",
+        (
+            "benchmarks/gallery.py",
+            "examples",
+            "src/duelist/core/figures.py",
+            "src/duelist/simulation/regret_plot.py",
+            "src/duelist/study/analysis/plots",
+            "src/duelist/study/planning/figure.py",
+        ),
+    ),
+    Evidence(
         "evidence/solvers.md",
         "make bench-solvers",
         "Which solver is fast, and which is exact?",

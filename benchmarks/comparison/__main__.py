@@ -23,6 +23,7 @@ import numpy as np
 
 from benchmarks.comparison.programs import FITS, PLAYERS
 from benchmarks.comparison.worlds import LOOKS, OWN, PEAK, SIDE, VOTES, WIDTH, made_log, real_log, world
+from duelist.research.origin import this_part, with_origin
 from duelist.simulation.runs import interval
 
 FEATURES = tomllib.loads(Path(__file__).with_name("features.toml").read_text(encoding="utf-8"))
@@ -103,8 +104,6 @@ def measure_fits(results: Results, peers: str, folder: Path) -> None:
         for program, each in found.items():
             workers[program].close()
             results[f"fit, {log}, {program}"] = {
-                "first": each[0]["clock"],
-                "clock": [one["clock"] for one in each[1:]],
                 "processor": [one["processor"] for one in each[1:]],
                 "utilities": each[-1]["utilities"],
             }
@@ -152,20 +151,10 @@ def agreement(results: Results) -> list[str]:
 
 
 def speed(results: Results) -> list[str]:
-    rows = []
-    for programs in FITS.values():
-        for name in programs:
-            cells = []
-            for log in LOGS:
-                found = results[f"fit, {log}, {name}"]
-                cells += [
-                    f"{found['first']:.3g}",
-                    f"{np.median(found['clock']):.3g}",
-                    f"{np.median(found['processor']):.3g}",
-                ]
-            rows.append((name, *cells))
-    head = ("", *(f"{log}: {what}" for log in LOGS.values() for what in ("first, s", "later, s", "later, CPU s")))
-    return table(head, rows)
+    names = [name for programs in FITS.values() for name in programs]
+    seconds = {(log, name): results[f"fit, {log}, {name}"]["processor"] for log in LOGS for name in names}
+    rows = [(name, *(f"{np.median(seconds[log, name]):.3f}" for log in LOGS)) for name in names]
+    return table(("", *(f"{log}, CPU s" for log in LOGS.values())), rows)
 
 
 def searches(results: Results, runs: int) -> list[str]:
@@ -239,7 +228,7 @@ def main() -> None:
     text = page(results, options.runs)
     print(text)
     if options.page is not None:
-        options.page.write_text(text, encoding="utf-8")
+        options.page.write_text(with_origin(text, "make bench-comparison", this_part()), encoding="utf-8")
 
 
 if __name__ == "__main__":

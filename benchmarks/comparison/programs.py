@@ -288,7 +288,7 @@ def play_evalica(world: World) -> Any:
 
     def scores(n: int, votes: list[tuple[int, int, float]]) -> Any:
         winner = [evalica.Winner.X if won else evalica.Winner.Y for _, _, won in votes]
-        found = evalica.bradley_terry([a for a, _, _ in votes], [b for _, b, _ in votes], winner).scores
+        found = evalica.pagerank([a for a, _, _ in votes], [b for _, b, _ in votes], winner).scores
         return [found.get(k, -np.inf) for k in range(n)]
 
     return play_random(world, scores)
@@ -310,17 +310,10 @@ PLAYERS: dict[str, Callable[[World], Any]] = {
     "Optuna `PreferentialGPSampler`": play_optuna,
     "duelpy `DoubleThompsonSampling`": play_duelpy,
     "random pairs, choix `opt_pairwise` (alpha 1)": play_choix,
-    "random pairs, evalica `bradley_terry`": play_evalica,
+    "random pairs, evalica `pagerank`": play_evalica,
 }
 
 # -- the worker --------------------------------------------------------------------------------
-
-
-def timed(call: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Return seconds on the clock, seconds of the processor, and the result."""
-    clock, processor = time.perf_counter(), time.process_time()
-    result = call()
-    return time.perf_counter() - clock, time.process_time() - processor, result
 
 
 def run_fit(task: dict[str, Any], prepared: dict[str, Any]) -> dict[str, Any]:
@@ -330,9 +323,11 @@ def run_fit(task: dict[str, Any], prepared: dict[str, Any]) -> dict[str, Any]:
         log = json.loads(Path(key).read_text(encoding="utf-8"))
         prepared[key] = FITS[task["model"]][task["program"]](log)
     call, utilities = prepared[key]
-    clock, processor, found = timed(call)
+    started = time.process_time()
+    found = call()
+    processor = time.process_time() - started
     values = np.asarray(utilities(found), dtype=float)
-    return {"clock": clock, "processor": processor, "utilities": (values - values.mean()).tolist()}
+    return {"processor": processor, "utilities": (values - values.mean()).tolist()}
 
 
 def run_search(task: dict[str, Any]) -> dict[str, Any]:
