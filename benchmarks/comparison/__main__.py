@@ -91,8 +91,13 @@ def python_of(program: str, peers: str) -> str:
 def measure_fits(results: Results, peers: str, folder: Path) -> None:
     """Fit each log once, and then `REPEATS` times in turns."""
     for log, content in (("real", real_log), ("made", lambda: made_log(MADE_VOTES, MADE_ITEMS))):
-        names = {program: model for model, programs in FITS.items() for program in programs}
-        if all(f"fit, {log}, {program}" in results for program in names):
+        names = {
+            program: model
+            for model, programs in FITS.items()
+            for program in programs
+            if f"fit, {log}, {program}" not in results
+        }
+        if not names:
             continue
         path = folder / f"comparison-{log}.json"
         path.write_text(json.dumps(content()), encoding="utf-8")
