@@ -252,8 +252,8 @@ bench-study: for-tests ## Time ask and tell of a study beside Optuna.
 	$(BIN)/python -m pip install --quiet optuna
 	$(BIN)/python -m benchmarks.study --page docs/evidence/benchmarks-study.md
 
-bench-comparison: for-tests build/peers/.installed ## Compare with other programs in features, agreement, speed and votes (20 minutes). Options: KEEP=1
-	$(BIN)/python -m benchmarks.comparison $(if $(KEEP),--keep) --page docs/evidence/comparison.md
+bench-comparison: for-tests build/peers/.installed ## Compare with other programs in features, agreement, speed and votes (20 minutes). Options: KEEP=1, RUNS=...
+	$(BIN)/python -m benchmarks.comparison $(if $(KEEP),--keep) --runs $(or $(RUNS),10) --page docs/evidence/comparison.md
 
 # The other programs have an environment of their own, because they need versions that conflict with ours.
 build/peers/.installed: benchmarks/comparison/requirements.txt
