@@ -186,7 +186,6 @@ try {
     find("#tabs"),
     tabs.map(([name, text]) => el("a", { href: `#${name}` }, text)),
   );
-  addEventListener("hashchange", showTab);
   listen();
   document.addEventListener("visibilitychange", () => {
     listen();
@@ -196,6 +195,7 @@ try {
   const contexts = app.study.arms ? await get(`${app.base}/contexts`) : { contexts: [], systems: [], categories: [] };
   Object.assign(app, { systems: contexts.systems, categories: contexts.categories });
   showFilters(contexts);
+  addEventListener("hashchange", showTab); // from now on: a tab that opens before all is loaded would be filled twice, and lose input
   await showTab();
 } catch (error) {
   replace(
