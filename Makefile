@@ -314,7 +314,7 @@ bench-careless-raters: for-tests ## Measure what careless raters cost and who is
 bench-ties: for-tests ## Compare half a win, left out, and Davidson's model for ties (10 minutes). Options: TIES="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.ties $(TIES)
 
-bench-planner: for-tests ## Compare the planner's forecasts with 200 simulated studies (30 CPU minutes).
+bench-planner: for-tests ## Compare the planner's forecasts with 200 simulated studies (3 CPU minutes).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.planner --page docs/evidence/planner.md
 
 bench-arm-effects: for-tests ## Measure what arm effects cost and gain.

@@ -67,10 +67,10 @@ class Case(NamedTuple):
 
 
 CASES: Final = (
-    Case(8, "best", 30, 20, 0.75, 0.05),
-    Case(20, "best", 40, 20, 0.8, 0.1),
-    Case(12, "best", 5, 66, 0.8, 0.0),
-    Case(6, "rank", 40, 15, 0.8, 0.05, 3),
+    Case(6, "best", 20, 12, 0.8, 0.05),
+    Case(10, "best", 30, 15, 0.85, 0.1),
+    Case(8, "best", 5, 28, 0.85, 0.05),
+    Case(5, "rank", 30, 10, 0.85, 0.05, 2),
 )
 
 
