@@ -14,6 +14,7 @@ from duelist.study.log import StudyLog
 from duelist.study.participation.state import Participation
 from duelist.study.records import DuelKind, Vote
 from duelist.study.storage import DuelRow, RaterRow, Transaction, VoteRow
+from duelist.study.storage.encoding import from_microseconds
 
 _CHUNK = 1024
 """Votes whose texts are in memory at a time."""
@@ -145,6 +146,10 @@ def _columns_of_raters(raters: list[RaterRow]) -> dict[str, dict[str, Any]]:
         rare = {name: value for name, value in parameters[rater.name].items() if name not in frequent}
         known = {name: value for name, value in parameters[rater.name].items() if name in frequent} | attributes
         columns[rater.name] = {f"rater_{name}": known[name] for name in sorted(known)}
+        state = Participation.of(rater)
+        if state.consented_at is not None:
+            at = from_microseconds(state.consented_at).isoformat()
+            columns[rater.name] |= {"rater_consented_at": at, "rater_consent_version": state.consent_version}
         if rare:
             columns[rater.name][_OTHER_PARAMETERS] = rare
     return columns

@@ -28,6 +28,7 @@ class VoteOptions(TypedDict, total=False):
     category: str | None
     by: str | None
     labels: bool
+    where: Sequence[str] | str
 
 
 class ChanceOptions(VoteOptions, total=False):
@@ -109,6 +110,7 @@ OPTIONS: Final = {
     "category": Option(None, "Only prompts of this category, in a study of systems."),
     "by": Option(None, '"system" (default in a study of systems) or "item": compare systems or their single answers.'),
     "labels": Option(False, "Whether arms are named by the beginning of their texts, besides their ids."),
+    "where": Option((), 'Conditions on attributes of raters, such as "age >= 30": only votes of those who fulfil all.'),
     "ridge": Option(1.0, 'Precision of the prior of utilities; "auto" finds it from the votes.'),
     "clusters": Option(True, "Whether votes of one rater, and those on one prompt, count as dependent."),
     "rater_model": Option(

@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 
 from duelist.core.errors import InvalidInput, ParticipationEnded, StepMissing
-from duelist.study import Consent, ExclusionRules, Flow, Question, Study, create_study, load_study, restore_study
+from duelist.study import (
+    Consent,
+    ExclusionRules,
+    Flow,
+    Outcome,
+    Question,
+    Study,
+    create_study,
+    load_study,
+    restore_study,
+)
 
 QUESTIONS: list[dict[str, Any]] = [
     {"name": "age", "text": "How old are you?", "kind": "number", "required": False},
@@ -227,3 +237,39 @@ def test_raters_do_not_learn_rules_and_quotas() -> None:
     shown = flow.for_raters()
     assert "exclusion" not in shown
     assert not {"accept", "quotas"} & set(shown["questions"][0])
+
+
+def test_answers_filter_every_analysis_and_are_exported(tmp_path: Path) -> None:
+    """Those in the north prefer early items, those in the south late ones; the votes that count are those of the rest."""
+    study = made(
+        flow={
+            "consent": {"text": "Agree?", "version": "1"},
+            "questions": [*QUESTIONS[:1], {**QUESTIONS[1], "quotas": {}}],
+        }
+    )
+    homes = {"ana": "north", "ben": "south", "cy": "north"}
+    for age, (rater, home) in enumerate(homes.items(), 29):
+        study.consent(rater, "1")
+        study.answer(rater, {"age": age, "home": home})
+        for _ in range(12):
+            duel = study.ask(rater)
+            early = "first" if duel.first.id < duel.second.id else "second"
+            study.tell(duel, early if home == "north" else Outcome(early).mirrored, rater)
+    north, south = (study.leaderboard(where=f"home = {home}") for home in ("north", "south"))
+    assert (north.votes, south.votes) == (24, 12)
+    without = study.leaderboard(without=["ben"])
+    assert [row.utility for row in north.standings] == [row.utility for row in without.standings]
+    assert study.leaderboard(where=["home = north", "age >= 30"]).votes == 12
+    assert study.leaderboard(where="home != north").votes == 12
+    assert {row.rater for row in study.raters(where="age < 30").rows} == {"ana"}
+    for name in ("progress", "recommend", "win_matrix", "history", "calibration", "goodness_of_fit", "win_chances"):
+        getattr(study, name)(where="home = north")
+    assert not study.can_stop(where="home = north").done
+    for wrong in ("home", "house = north", "age >= old"):
+        with pytest.raises(InvalidInput, match="where"):
+            study.leaderboard(where=wrong)
+    study.export(tmp_path / "votes.csv")
+    head, row = (tmp_path / "votes.csv").read_text().splitlines()[:2]
+    for column in ("rater_age", "rater_home", "rater_consented_at", "rater_consent_version"):
+        assert column in head
+    assert "north" in row

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from duelist.study.analysis import Leaderboard
 
 Without = Annotated[list[str] | None, typer.Option("--without", help="Exclude this rater's votes; may be repeated.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Only raters whose attribute fulfils this, such as 'age >= 30'; may be repeated."),
+]
 PLOTS: Final = ("leaderboard", "win-matrix", "history", "calibration", "raters")
 
 
@@ -46,6 +50,7 @@ def leaderboard(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     top: Annotated[int | None, typer.Option("--top", "-n", help="Show only the top N items.")] = None,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
     category: Category = None,
@@ -62,20 +67,25 @@ def leaderboard(
         if by_category:
             if any(each is not None for each in (context, top, category, by, plot)):
                 raise InvalidInput("--by-category shows all systems and prompts.", "Give it without other options.")
-            boards = study.leaderboard_by_category(**_selection(covariates=covariate))
+            boards = study.leaderboard_by_category(**_selection(where, covariates=covariate))
             say(json.dumps(asdict(boards)) if as_json else boards)
             return
-        selected = _selection(None, category, by, covariate)
+        selected = _selection(where, None, category, by, covariate)
         board = study.leaderboard(context, top=top, labels=True, **selected)
         if plot is not None:
             _draw(board, plot)
-        say(json.dumps(asdict(study.leaderboard(context, top=top, category=category, by=by))) if as_json else board)
+        say(
+            json.dumps(asdict(study.leaderboard(context, top=top, **_selection(where, None, category, by))))
+            if as_json
+            else board
+        )
 
 
 def can_stop(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     goal: Annotated[str | None, typer.Option(help=f"Goal, if it differs from the study's: {GOALS}.")] = None,
     top: Annotated[
         int | None, typer.Option(help="Top places for the goal rank; default: the study's, else all.")
@@ -99,7 +109,7 @@ def can_stop(
             tolerance=tolerance,
             unit=unit,
             labels=True,
-            **_selection(None, category, by, covariate),
+            **_selection(where, None, category, by, covariate),
         )
         say(found)
     if not found.done:
@@ -110,12 +120,13 @@ def raters(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
 ) -> None:
     """Show the votes, speed, side bias and agreement and reliability of each rater, and who is flagged, blocked or excluded."""
-    _say(name, storage, "raters", context, _selection(without, category, by))
+    _say(name, storage, "raters", context, _selection(where, without, category, by))
     with report_errors():
         records = load_study(name, storage).rater_records()
         for state, meaning in (("blocked", "blocked, gets no more pairs"), ("excluded", "votes are excluded")):
@@ -128,49 +139,53 @@ def win_matrix(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
 ) -> None:
     """Show the win matrix: the share of wins of each pair (a tie counts half) and its number of votes."""
-    _say(name, storage, "win_matrix", context, _selection(without, category, by))
+    _say(name, storage, "win_matrix", context, _selection(where, without, category, by))
 
 
 def calibration(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
 ) -> None:
     """Show the calibration of predicted win probabilities on held-out votes."""
-    _say(name, storage, "calibration", context, _selection(without, category, by))
+    _say(name, storage, "calibration", context, _selection(where, without, category, by))
 
 
 def goodness_of_fit(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
     covariate: Covariate = None,
 ) -> None:
     """Show whether the model describes the votes, with one sentence of advice."""
-    _say(name, storage, "goodness_of_fit", context, _selection(without, category, by, covariate))
+    _say(name, storage, "goodness_of_fit", context, _selection(where, without, category, by, covariate))
 
 
 def history(
     name: Name,
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
 ) -> None:
     """Show how the probabilities of being the best changed with the votes."""
-    _say(name, storage, "history", context, _selection(without, category, by))
+    _say(name, storage, "history", context, _selection(where, without, category, by))
 
 
 def plot(
@@ -179,6 +194,7 @@ def plot(
     file: Annotated[Path, typer.Argument(help="Output file: .png, .svg, .pdf, ...", show_default=False)],
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
     category: Category = None,
     by: By = None,
@@ -188,7 +204,7 @@ def plot(
         if what not in PLOTS:
             raise InvalidInput(f"{what!r} cannot be plotted.", f"Give one of {', '.join(PLOTS)}.")
         draw = getattr(load_study(name, storage), f"plot_{what.replace('-', '_')}")
-        draw(context, path=file, **_selection(without, category, by))
+        draw(context, path=file, **_selection(where, without, category, by))
         say(f"wrote {file}")
 
 
@@ -197,11 +213,12 @@ def scorer(
     file: Annotated[Path, typer.Option("--out", help="Output file: .json or .npz.")] = Path("scorer.json"),
     storage: StorageUrl = STORAGE,
     context: Context = None,
+    where: Where = None,
     without: Without = None,
 ) -> None:
     """Write a scorer, which predicts the utility of new items from their features."""
     with report_errors():
-        found = load_study(name, storage).scorer(context, **_selection(without))
+        found = load_study(name, storage).scorer(context, **_selection(where, without))
         say(
             f"wrote {found.save(file)}: {format_count(found.dim, 'feature')}, {found.votes:,.0f} votes; `dl.load_scorer` reads it"
         )
@@ -228,11 +245,18 @@ def _say(name: str, storage: str, analysis: str, context: str | None, selected: 
 
 
 def _selection(
+    where: list[str] | None = None,
     without: list[str] | None = None,
     category: str | None = None,
     by: str | None = None,
     covariates: list[str] | None = None,
 ) -> dict[str, Any]:
     """Return the options of an analysis, of those given."""
-    given = {"without": without or None, "category": category, "by": by, "covariates": covariates or None}
+    given = {
+        "where": where or None,
+        "without": without or None,
+        "category": category,
+        "by": by,
+        "covariates": covariates or None,
+    }
     return {name: value for name, value in given.items() if value is not None}

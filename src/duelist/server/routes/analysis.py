@@ -57,8 +57,13 @@ def _vote_filter(
         Query(description="Analyse systems (the default where arms have systems) or single items."),
     ] = None,
     labels: Labels = False,
+    where: Annotated[
+        list[schemas.Name] | None,
+        Query(description="A condition on an attribute of raters, such as age >= 30; may be repeated."),
+    ] = None,
 ) -> dict[str, Any]:
     given = {
+        "where": where,
         "context": context,
         "criterion": criterion,
         "without": without,

@@ -13,6 +13,7 @@ criterion   the question, if a study has several; the first by default
 without     raters whose votes are excluded, besides those that the owner excluded
 everyone    True includes excluded raters as well
 retired     True ranks retired arms, too; otherwise their votes inform the fit, and they are not shown
+where       conditions on attributes of raters, such as "age >= 30" or "home = north": only the votes of those who fulfil all
 labels      True names each arm by its id and the beginning of its text: 17 “Fast as light”
 
 Intervals, ranks, probabilities of being best and stopping decisions count the votes of one rater, and those of systems on

@@ -36,6 +36,7 @@ from duelist.study.imports.apply import ItemImportReport
 from duelist.study.imports.votes.plan import VoteImportReport
 from duelist.study.log import LogPage, Queue, RaterProgress, StudyRevision
 from duelist.study.participation.entry import Admission, Departure
+from duelist.study.participation.steps import Step
 from duelist.study.records import (
     Arm,
     DuelKind,
@@ -355,6 +356,21 @@ class RemoteStudy(RemoteAnalysis):
 
     def departure(self, rater: str) -> Departure | None:
         self._not_available("departure")
+
+    def next_step(self, rater: str) -> Step | None:
+        self._not_available("next_step")
+
+    def check_steps(self, rater: str) -> None:
+        self._not_available("check_steps")
+
+    def consent(self, rater: str, version: str, agrees: bool = True) -> None:
+        self._not_available("consent")
+
+    def answer(self, rater: str, answers: Mapping[str, Any]) -> None:
+        self._not_available("answer")
+
+    def finish_practice(self, rater: str) -> None:
+        self._not_available("finish_practice")
 
     # -- gold pairs ----------------------------------------------------------------------
 

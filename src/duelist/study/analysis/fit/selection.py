@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from duelist.core.arrays import check_choice
 from duelist.core.errors import InvalidInput
 from duelist.core.seeds import draw_seed
+from duelist.study.analysis.fit.rater_filter import matching_raters
 from duelist.study.analysis.fit.utilities import WithArmEffects
 from duelist.study.analysis.fit.vote_log import VoteLog
 from duelist.study.analysis.fit.votes import VoteTable
@@ -29,6 +30,7 @@ class SelectionOptions(NamedTuple):
     category: str | None = None
     by: str | None = None
     labels: bool = False
+    where: tuple[str, ...] = ()
 
 
 class Selection(NamedTuple):
@@ -48,6 +50,7 @@ class Selection(NamedTuple):
 def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOptions, dict[str, Any]]:
     """Return the selection, and the arguments of the analysis itself."""
     without: Collection[str] | str = options.get("without", ())
+    where: Sequence[str] | str = options.get("where", ())
     scope = SelectionOptions(
         context,
         options.get("criterion"),
@@ -57,6 +60,7 @@ def split(context: str | None, options: Mapping[str, Any]) -> tuple[SelectionOpt
         options.get("category"),
         None if options.get("by") is None else check_choice("by", options["by"], ("system", "item")),
         bool(options.get("labels", False)),
+        (where,) if isinstance(where, str) else tuple(where),
     )
     own = {name: value for name, value in options.items() if name not in SelectionOptions._fields}
     if "random_state" in own:
@@ -103,6 +107,12 @@ def select(known: VoteLog, scope: SelectionOptions, arm_effects: bool) -> Select
         )
     wanted = _votes_on_criterion(known, scope.criterion, criterion)
     excluded = left_out(scope, seen)
+    if scope.where:
+        matching = matching_raters(scope.where, known.attributes)
+        counts = np.array(
+            [*(name in matching for name in log.raters), False]
+        )  # votes without a rater have no attributes
+        wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]
     if excluded:
         counts = np.array([*(name not in excluded for name in log.raters), True])
         wanted = counts[log.rater] if wanted is None else wanted & counts[log.rater]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from duelist.study.analysis import CHOSEN_CODES, CODES, KIND_CODES, NO_TIME, VoteTable
 from duelist.study.errors import damaged
 from duelist.study.items.catalog import ArmCatalog
+from duelist.study.participation.state import Participation
 from duelist.study.storage import DuelColumns, Transaction, VoteColumns
 
 CHUNK: Final = 8192
@@ -104,6 +105,7 @@ class VoteLog:
     def __init__(self) -> None:
         self.arms = ArmCatalog()
         self.excluded: frozenset[str] = frozenset()
+        self.attributes: dict[str, dict[str, Any]] = {}
         self._forget_votes()
         self._revision = -1, -1
         self._erased: frozenset[str] = frozenset()
@@ -156,6 +158,7 @@ class VoteLog:
             self._forget_votes()  # rows that were read before have another name now
         self._erased = erased
         self.excluded = frozenset(row.name for row in rows if row.excluded)
+        self.attributes = {row.name: {**Participation.of(row).parameters, **row.attributes} for row in rows}
         self._revision = tx.counters.revision, tx.counters.counting_revision
 
     def _take_duels(self, new: DuelColumns) -> None:

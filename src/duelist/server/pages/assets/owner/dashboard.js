@@ -172,7 +172,24 @@ function showFilters({ contexts, systems, categories }) {
         "criterion",
         criteria.map((name, k) => [k ? name : "", name]),
       ),
+    raterFilter(set),
     el("label", { class: "inline" }, everyone, " Include excluded votes"),
+  );
+}
+
+/** A condition on an attribute of raters; the options of the questionnaire are suggested. */
+function raterFilter(set) {
+  const { questions } = app.study.settings.flow;
+  if (!questions.length) return null;
+  const suggested = questions.flatMap(({ name, kind, options }) =>
+    kind === "choice" ? options.map((each) => `${name} = ${each}`) : [`${name} >= `],
+  );
+  return el(
+    "label",
+    null,
+    "Raters",
+    el("input", { type: "search", list: "conditions", placeholder: "all", onchange: (event) => set("where", event.target.value.trim()) }),
+    el("datalist", { id: "conditions" }, suggested.map((each) => el("option", { value: each }))),
   );
 }
 

@@ -141,8 +141,8 @@ function showPreview(preview) {
       }),
     ),
     preview.systems.length === 0 && featuresCard(preview),
-    raterPageCard(preview),
     planCard(preview.systems.length || preview.rows, () => state.goal),
+    raterPageCard(preview),
     createStatus,
   );
 }
