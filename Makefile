@@ -295,7 +295,7 @@ bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-careless-raters bench-planner
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-careless-raters bench-planner bench-published-fits
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -310,6 +310,10 @@ bench-stopping: for-tests ## Count wrong decisions where features do not explain
 
 bench-careless-raters: for-tests ## Measure what careless raters cost and who is flagged (15 CPU minutes). Options: CARELESS="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.careless_raters $(CARELESS)
+bench-published-fits: for-tests ## Compare fits with choix, evalica, arena-rank and leaderbot on llmfao.
+	$(PYTHON) -m venv build/peer-fits
+	build/peer-fits/bin/python -m pip install --quiet choix evalica leaderbot arena-rank
+	$(BIN)/python -m benchmarks.quality.published_fits --python build/peer-fits/bin/python
 
 bench-ties: for-tests ## Compare half a win, left out, and Davidson's model for ties (10 minutes). Options: TIES="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.ties $(TIES)

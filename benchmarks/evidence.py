@@ -122,8 +122,14 @@ PAGES: Final = (
     Evidence(
         "evidence/ties.md",
         "make bench-ties",
-        "How much does it cost to count a tie as half a win?",
-        ("benchmarks/quality/ties.py", *MODEL, "src/duelist/reference"),
+        "What do policies gain if they learn ties by Davidson's model?",
+        ("benchmarks/quality/ties.py", *POLICIES, *MODEL),
+    ),
+    Evidence(
+        "evidence/published-fits.md",
+        "make bench-published-fits",
+        "Do other programs get the same estimates from one log?",
+        ("benchmarks/quality/published_fits.py", "benchmarks/quality/peer_fits.py", *MODEL),
     ),
     Evidence(
         "evidence/intervals.md",
