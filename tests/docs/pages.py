@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
 import shlex
 import subprocess
@@ -83,8 +84,9 @@ class Shell:
         elif words[0] == "cd":
             self._monkeypatch.chdir(words[1])
             self._monkeypatch.syspath_prepend(str(Path.cwd()))
-        elif words[0] not in _INSTALLING:
-            subprocess.run(["bash", "-euc", command], check=True)
+        elif words[0] not in _INSTALLING or (words[1:] and words[0] == "python"):
+            path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+            subprocess.run(["bash", "-euc", command], check=True, env={**os.environ, "PATH": path, "MPLBACKEND": "Agg"})
 
     def _duelist(self, words: list[str]) -> None:
         if words[0] == "serve":
