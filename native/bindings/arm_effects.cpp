@@ -71,13 +71,14 @@ void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference,
     if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass, tie);
 }
 
-// The duel of round t with pending duels counted as observed, and the generator after it.
+// The duel of round t with pending duels counted as observed, and the generator after it. `widest`: the widest plausible
+// model decides, instead of the likeliest.
 std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const SelectionRule& rule, Integers ids,
                                        Matrix features, bool distinct, const IndexPairs& exclude,
                                        const IndexPairs& pending, Matrix differences, Vector masses,
-                                       std::optional<Words> words, i64 t) {
+                                       std::optional<Words> words, i64 t, bool widest) {
     Exclusive exclusive(mixture);
-    const ArmEffectsState& state = mixture.best();
+    const ArmEffectsState& state = widest ? mixture.widest() : mixture.best();
     i64 count = pending.extent(0);
     require(differences.extent(0) == count && masses.extent(0) == count &&
                 (count == 0 || differences.extent(1) == state.dim),
@@ -364,7 +365,7 @@ void bind_arm_effects(nb::module_& m) {
         .def("prior_variances", &prior_variances, "model"_a, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a, "tie"_a = false)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,
-             "differences"_a, "masses"_a, "words"_a.none(), "t"_a)
+             "differences"_a, "masses"_a, "words"_a.none(), "t"_a, "widest"_a = false)
         .def("posterior", &posterior, "model"_a, "ids"_a, "features"_a, "chosen"_a)
         .def("squared_widths", &squared_widths, "model"_a, "ids"_a, "features"_a, "arm"_a)
         .def("arrays", &arrays_of_models);

@@ -4,9 +4,10 @@
 //
 //     log p_m + sum over votes of log p(vote | earlier votes, model m),
 //
-// up to a constant. All models learn every vote; the one with the largest weight decides. A model whose weight falls
-// below e^-NEGLIGIBLE times the largest is dropped (Occam's window: Madigan and Raftery 1994). After a few hundred
-// votes only a few are left.
+// up to a constant. All models learn every vote; the one with the largest weight decides, or, for rules that must not
+// stop exploring too early, the widest one that is almost as likely. A model whose weight falls below e^-NEGLIGIBLE
+// times the largest is dropped (Occam's window: Madigan and Raftery 1994). After a few hundred votes only a few are
+// left.
 #pragma once
 
 #include <vector>
@@ -28,6 +29,7 @@ struct WeightedArmEffects {
 class ArmEffectsMixture {
 public:
     static constexpr double NEGLIGIBLE = 10.0;
+    static constexpr double PLAUSIBLE = 2.0;
 
     std::vector<WeightedArmEffects> models;  // never empty
     Sfc64 random;
@@ -41,6 +43,22 @@ public:
         for (std::size_t k = 1; k < models.size(); k++)
             if (models[k].log_weight() > models[best].log_weight()) best = k;
         return best;
+    }
+
+    // The model with the largest prior variances of those with at least e^-PLAUSIBLE times the largest weight; of equals
+    // the one with the largest weight.
+    const ArmEffectsState& widest() const {
+        auto breadth = [](const WeightedArmEffects& model) {
+            return model.state.effect_variance + (model.state.dim > 0 ? model.state.feature_variance : 0.0);
+        };
+        std::size_t widest = index_of_best();
+        double least = models[widest].log_weight() - PLAUSIBLE;
+        for (std::size_t k = 0; k < models.size(); k++) {
+            if (models[k].log_weight() < least) continue;
+            double wider = breadth(models[k]) - breadth(models[widest]);
+            if (wider > 0.0 || (wider == 0.0 && models[k].log_weight() > models[widest].log_weight())) widest = k;
+        }
+        return models[widest].state;
     }
 
     void observe_arms(const double* arms, i64 n) {

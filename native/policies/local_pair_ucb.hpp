@@ -36,7 +36,7 @@ public:
     Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64 t, const ArmTable& table) const override {
         ArmEffectsView view(known, table);
         PairConstraints constraints = table.constraints();
-        LocalBonus bonus{known.link, 2.0 * radius_.factor, effective_horizon(radius_.horizon, t)};
+        LocalBonus bonus{known.link, 2.0 * EFFECTS_STRETCH * radius_.factor, effective_horizon(radius_.horizon, t)};
         i64 n = table.n, leader = view.leader(constraints);
         if (leader < 0) return {-1, -1, 0, 0.0};
         AlignedDoubles squares(padded(n)), near_u(padded(n)), values(padded(n));
@@ -61,6 +61,8 @@ public:
 
 private:
     static constexpr i64 PROMISING = 64;
+    // Where votes choose the prior variances, widths fit the utilities and c can be smaller: 1 instead of 1.4.
+    static constexpr double EFFECTS_STRETCH = 1.0 / 1.4;
 
     void pair_values(const LocalBonus& bonus, double own, const double* u, double* squares, double* out, i64 n) const {
         if (radius_.kind == RadiusKind::shape) return bonus.values(own, u, squares, out, n);

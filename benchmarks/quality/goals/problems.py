@@ -149,7 +149,7 @@ def _matrices() -> Iterator[Problem]:
     yield Problem("events", "matrices", lambda rng: replayed(logs.events(), 40, rng))
     for name, criterion in logs.PHOTO_CRITERIA.items():
         yield Problem(f"photos by {name}", "matrices", partial(_photos, criterion, False))
-    yield Problem("photos by color, with features", "matrices", partial(_photos, 0, True))
+        yield Problem(f"photos by {name}, with features", "matrices", partial(_photos, criterion, True))
     yield Problem("answers", "matrices", lambda rng: replayed(logs.answers()[0], 40, rng))
 
 

@@ -45,6 +45,7 @@ GOALS: Final = {
             "serve",
             "People live with what they are shown: every duel should be between good arms, while you learn.",
             "LocalPairUCB",
+            arm_effects=True,
         ),
     )
 }
@@ -80,7 +81,9 @@ def policy_for(
         `arms`, True.
     arms
         The arms, if you have them: features (n_arms, dim), an `ArmTable`, or the number of arms. A number means arms without features,
-        unless `features` says otherwise.
+        unless `features` says otherwise. If arms come back in later rounds, give them ids, `ArmTable(ids, features)`: the policy then
+        learns an effect per arm beside the features, and votes choose how much each counts. Bare features are for arms that are new in
+        every round.
     top
         With goal "rank": rank only this many places. None: rank all arms.
     horizon, random_state, settings

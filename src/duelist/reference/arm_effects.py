@@ -229,8 +229,8 @@ def log_vote_probability(link: str, v: float, q: float, mode: float, outcome: fl
 class ArmEffectsMixture:
     """A posterior for each pair (v, f) of candidate variances, with its log prior weight.
 
-    The one with the largest weight decides. Models with less than e^-10 of its weight are dropped, once the first arms can no longer turn
-    out to be atypical.
+    The one with the largest weight decides, or the widest that is almost as likely. Models with less than e^-10 of the largest weight are
+    dropped, once the first arms can no longer turn out to be atypical.
     """
 
     def __init__(self, link: str, arms: Floats, candidates: Floats, block: int) -> None:
@@ -246,6 +246,18 @@ class ArmEffectsMixture:
     def best(self) -> ArmEffects:
         """The model of largest weight."""
         return self.models[int(np.argmax(self.log_weights))][1]
+
+    @property
+    def widest(self) -> ArmEffects:
+        """The model with the largest prior variances of those with at least e^-2 of the largest weight; of equals the likeliest."""
+        weights = self.log_weights
+        plausible = np.flatnonzero(weights >= weights.max() - 2.0)
+
+        def breadth(k: int) -> tuple[float, float]:
+            model = self.models[k][1]
+            return model.effect_variance + (model.feature_variance if model.dim else 0.0), float(weights[k])
+
+        return self.models[max(plausible.tolist(), key=breadth)][1]
 
     def observe_arms(self, arms: Floats) -> None:
         """Scale unscaled features of every model by the arms of a round."""

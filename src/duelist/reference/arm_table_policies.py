@@ -9,7 +9,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class ArmTableReference(Policy):
     block: int = 256
     random_state: int | None = None
 
+    decides_with_widest: ClassVar[bool] = False
+    """Whether the widest model that is almost as likely as the best decides, instead of the best."""
+
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
         self.rounds_ = 0
@@ -80,7 +83,8 @@ class ArmTableReference(Policy):
         self.initialize(arms)
         if not self._effects().best.index:
             self._effects().observe_arms(arms.features)
-        effects = self._effects().best.adapted_to(arms.features)
+        mixture = self._effects()
+        effects = (mixture.widest if self.decides_with_widest else mixture.best).adapted_to(arms.features)
         for _, pair in self._pending.values():
             effects.add_pending(pair)
         choice = self.choose(effects.posterior(arms), AllowedPairs(len(arms), distinct=distinct, exclude=exclude))
@@ -109,7 +113,7 @@ class ArmTableReference(Policy):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ArmTableLocalPairUCB(ArmTableReference):
-    """LocalPairUCB over the pairs of the leader, and those among the 64 arms with the largest u + r sqrt(variance).
+    """LocalPairUCB with c = scale, over the pairs of the leader, and those among the 64 arms with the largest u + r sqrt(variance).
 
     r is the bonus per width of a pair of equal arms whose squared width is twice the largest variance. The leader is
     the
@@ -118,6 +122,8 @@ class ArmTableLocalPairUCB(ArmTableReference):
 
     radius: str | float = "practical"
     scale: float = 1.0
+
+    decides_with_widest: ClassVar[bool] = True
 
     def choose(self, posterior: UtilityPosterior, allowed: AllowedPairs) -> Choice:
         """Choose the best of these pairs."""
@@ -136,7 +142,7 @@ class ArmTableLocalPairUCB(ArmTableReference):
         slope = link_slope(self.link, gap)
         rounds = np.log1p(effective_horizon(self.horizon, self.rounds_ + 1) * slope * width**2)
         certainty = (slope / link_slope(self.link, 0.0)) ** 0.2
-        return np.sqrt(2.0 * 1.4 * self.scale * certainty * (rounds - np.log1p(rounds)))
+        return np.sqrt(2.0 * self.scale * certainty * (rounds - np.log1p(rounds)))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

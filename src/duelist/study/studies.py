@@ -85,7 +85,8 @@ def create_study(
         random_share: the share of duels drawn uniformly at random, for off-policy evaluation; default 0.
         criteria: names of criteria that raters vote on for every pair; the policy learns from the first.
         arm_effects: whether arms with features also have an effect each, for what features do not explain. Default: True for the goals
-        "best" and "rank", which are about these arms, if the policy supports it; else False. Arms without features always have one.
+        "best", "rank" and "serve", which are about these arms, if the policy supports it; else False. Arms without features always
+        have one.
         max_votes, max_votes_per_pair, max_votes_per_rater: limits, none by default; `Study.limit` changes them.
         gold_share: the share of duels that are gold pairs, until a rater has seen all of them; default 0.1.
         question, guidelines: what raters read above a pair, and before they start (Markdown), on the study server's pages; and for the

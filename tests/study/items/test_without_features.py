@@ -210,7 +210,7 @@ def test_arm_effects_beside_features():
         ({"goal": "best"}, True),
         ({"goal": "rank"}, True),
         ({"goal": "learn"}, False),
-        ({"goal": "serve"}, False),
+        ({"goal": "serve"}, True),
         ({}, False),
         ({"goal": "best", "arm_effects": False}, False),
         ({"goal": "learn", "arm_effects": True}, True),

@@ -60,7 +60,7 @@ def create(
         bool | None,
         typer.Option(
             "--arm-effects/--no-arm-effects",
-            help="Whether items with features also have an arm effect; default: yes for the goals best and rank.",
+            help="Whether items with features also have an arm effect; default: yes for the goals best, rank and serve.",
         ),
     ] = None,
     if_missing: Annotated[bool, typer.Option("--if-missing", help="Do nothing if the study exists.")] = False,

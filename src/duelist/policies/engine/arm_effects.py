@@ -205,7 +205,10 @@ class ArmEffectsLearner:
         table = self._checked_table(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
         constraints = table.ids, table.features, bool(distinct), pairs
-        first, second, words_after = self.state.decide(self._rule, *constraints, *pending, words, min(t, MAX_ROUNDS))
+        widest = self._policy.decides_with_widest
+        first, second, words_after = self.state.decide(
+            self._rule, *constraints, *pending, words, min(t, MAX_ROUNDS), widest
+        )
         if first < 0:
             raise no_pairs_left(len(table))
         return first, second, words_after

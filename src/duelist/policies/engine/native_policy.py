@@ -87,6 +87,8 @@ class NativePolicy(FittedPolicy):
     """Beyond this many features the prior variance of a utility grows no more (`default_ridge`)."""
     local_curvature: ClassVar[bool] = False
     """Whether widths use the curvature at the estimate instead of the precision."""
+    decides_with_widest: ClassVar[bool] = False
+    """With an `ArmTable`: whether the widest prior variances that are almost as likely as the best decide (decision 53)."""
     _player: Any = field(init=False, default=None)
     _effects: ArmEffectsLearner | None = field(init=False, default=None)
     _requires_arm_table: bool = field(init=False, default=False)

@@ -51,6 +51,9 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
       winners for several single radii (`native/policies/local_bonus.cpp`).
     - With more than 64 arms in an `ArmTable`, the best pair of the leading arm, and of the 64 arms that may be best
       (decision 27).
+    - With an `ArmTable` c = scale, because votes choose the prior variances and so widths fit the spread of utilities. Of the
+      candidate variances that are almost as likely as the best (e^-2 of its weight) the largest decide: with too small ones the
+      leader would be shown alone, which teaches nothing (decision 53).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
     - An arm may be compared with itself, as the argmax allows; such a duel teaches nothing.
 
@@ -66,6 +69,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
 
     ridge_reference_dim: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
+    decides_with_widest: ClassVar[bool] = True
     experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
     def prior(self, variances: Floats, reach: float) -> Prior:
