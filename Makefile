@@ -310,6 +310,7 @@ bench-stopping: for-tests ## Count wrong decisions where features do not explain
 
 bench-careless-raters: for-tests ## Measure what careless raters cost and who is flagged (15 CPU minutes). Options: CARELESS="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.careless_raters $(CARELESS)
+
 bench-published-fits: for-tests ## Compare fits with choix, evalica, arena-rank and leaderbot on llmfao.
 	$(PYTHON) -m venv build/peer-fits
 	build/peer-fits/bin/python -m pip install --quiet choix evalica leaderbot arena-rank
