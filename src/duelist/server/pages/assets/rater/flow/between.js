@@ -21,6 +21,7 @@ export function reasonChips(reasons) {
     chips.forEach((chip, k) => chip.setAttribute("aria-pressed", String(parts().includes(reasons[k]))));
   replace(find("#reason-chips"), chips);
   find("#reason-chips").hidden = !chips.length;
+  if (chips.length) find("#reason-chips").setAttribute("aria-labelledby", "reason-text");
   input.addEventListener("input", update);
   return update;
 }
