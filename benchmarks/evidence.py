@@ -217,6 +217,18 @@ PAGES: Final = (
         ("benchmarks/pages.py", *SERVER),
     ),
     Evidence(
+        "evidence/planner.md",
+        "make bench-planner",
+        "Do studies take as many votes as planned?",
+        (
+            "benchmarks/quality/planner.py",
+            *MODEL,
+            *POLICIES,
+            "src/duelist/study/planning",
+            "src/duelist/study/analysis/fit",
+        ),
+    ),
+    Evidence(
         "evidence/benchmarks-phone.md",
         "make bench-phone",
         "How fast is the rater page on a slow phone?",
