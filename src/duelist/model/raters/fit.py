@@ -95,7 +95,11 @@ def fit_raters(
         if moved < _SAME:
             break
     beta, extra, now = minimum(model, beta, extra, _PRECISION, _STEPS)
-    found, posterior = posterior_at(model, utility, now, beta, extra, seed, False)
+    try:
+        found, posterior = posterior_at(model, utility, now, beta, extra, seed, False)
+    except LinAlgError:  # the mode is so flat that rounding, or a last vote that was a lapse, bends it the other way
+        now = model.derivatives(beta, extra, exact=False)
+        found, posterior = posterior_at(model, utility, now, beta, extra, seed, False)
     m = model.n_common
     found = replace(found, parameters=extra[model.n_covariates : m], extra_covariance=found.extra_covariance[:m, :m])
     return replace(posterior, fitted=found, raters=_with_own(effects, model.parameters(extra)))
@@ -120,7 +124,7 @@ def minimum(
             exact = False
             now = model.derivatives(beta, extra, exact)
             by_beta, by_extra, promised = _descent(now)
-        done = exact and promised <= precision * (1.0 + abs(now.loss))
+        done = promised <= precision * (1.0 + abs(now.loss))
         if done:  # the last step doubles the correct digits
             beta, extra = beta - by_beta, extra - by_extra
         else:
