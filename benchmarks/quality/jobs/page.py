@@ -66,8 +66,8 @@ def compared(measure: Measure, ours: Floats, other: Floats) -> tuple[str, int]:
 
 def losses(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
     """List where a peer is better than ours, by more than the interval."""
-    found = []
     for measure in measures:
+        found = []
         for problem, row in results.items():
             ours = measure.of(row[OURS])
             for name in peers_in(row):
@@ -77,7 +77,7 @@ def losses(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
                         f"{ours.mean():.{measure.digits}f} against {measure.of(row[name]).mean():.{measure.digits}f}"
                     )
                     found.append(f"- {problem}, {measure.title}: {name}, {values}; difference {words}.")
-    yield from found or ["- None beyond its interval."]
+        yield from found or [f"- None beyond its interval, {measure.title}."]
     yield ""
 
 
