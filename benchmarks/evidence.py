@@ -84,6 +84,12 @@ PAGES: Final = (
         ("benchmarks/quality/classic.py", *RUNS),
     ),
     Evidence(
+        "evidence/job-serve.md",
+        "make bench-jobs",
+        "Which policy shows the best arms, on data that it was not tuned on?",
+        ("benchmarks/quality/jobs", GOALS, *POLICIES, *MODEL),
+    ),
+    Evidence(
         "evidence/goal-best.md",
         "make bench-best",
         "How many votes does it take to find the best arm?",
