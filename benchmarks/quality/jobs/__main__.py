@@ -14,7 +14,7 @@ from benchmarks.quality.goals import logs
 from benchmarks.quality.jobs import page
 from benchmarks.quality.jobs.play import ASKED, SERVED
 from benchmarks.quality.jobs.runs import SHORT, Results, results
-from duelist.research.origin import with_origin
+from duelist.research.origin import this_part, with_origin
 
 RUNS = 48
 SPLITS = ("held out", "tuning")
@@ -81,7 +81,7 @@ def main() -> None:
             "\n".join([*head, *(serve_page(found) if job == "serve" else best_page(found, given.votes))]).rstrip()
             + "\n"
         )
-        (DOCS / name).write_text(with_origin(text, "make bench-jobs"))
+        (DOCS / name).write_text(with_origin(text, "make bench-jobs", this_part()))
 
 
 if __name__ == "__main__":
