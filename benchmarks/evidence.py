@@ -406,6 +406,8 @@ def _rows() -> Iterator[str]:
     times = times_of_help((ROOT / "Makefile").read_text())
     for each in PAGES:
         path = DOCS.parent / each.page
+        if not path.exists():  # its command has not run yet, as the check says
+            continue
         text = path.read_text()
         title = text.partition("\n")[0].removeprefix("# ")
         made = tuple(origins(text))
