@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from duelist.core.errors import InvalidInput
-from duelist.policies import Policy
 from duelist.study.cache import StudyCache
 from duelist.study.errors import unknown_arm
 from duelist.study.formats import Comparison
@@ -43,8 +42,11 @@ def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], no
     before = tx.counters.n_votes
     duels: list[DuelRow] = []
     rows: list[VoteRow] = []
-    for vote in votes:
-        duel, row = _rows(tx, cache, policy, vote, now, batch)
+    numbers = cache.arms.numbers([arm for vote in votes for arm in (vote.first, vote.second)])
+    feature_rows = cache.arms.newest_rows(numbers).reshape(-1, 2)
+    differences = cache.arms.differences(feature_rows)
+    for vote, pair, difference in zip(votes, feature_rows.tolist(), differences, strict=True):
+        duel, row = _rows(tx, vote, pair, policy.assign_layer(difference), now, batch)
         if cache.replay.learns(row.rater, row.criterion):
             learn(policy, _training_vote(duel, row), cache.arms)
         duels.append(duel)
@@ -58,17 +60,15 @@ def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], no
 
 
 def _rows(
-    tx: Transaction, cache: StudyCache, policy: Policy, vote: Comparison, now: int, batch: int
+    tx: Transaction, vote: Comparison, pair: list[int], assigned: tuple[int, float], now: int, batch: int
 ) -> tuple[DuelRow, VoteRow]:
-    """Return the duel and the row of the log of one vote."""
-    arms = cache.arms
-    first, second = (int(row) for row in arms.newest_rows(arms.numbers([vote.first, vote.second])))
-    layer, share = policy.assign_layer(arms.difference(first, second))
+    """Return the duel and the row of the log of one vote on the feature rows `pair`, with its layer and share."""
+    layer, share = assigned
     time = None if vote.voted_at is None else to_microseconds(vote.voted_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
-        first_row=first,
-        second_row=second,
+        first_row=pair[0],
+        second_row=pair[1],
         context=vote.context,
         chosen_by=ChosenBy.IMPORT,
         propensity=vote.propensity,

@@ -36,6 +36,7 @@ PART: Final = 256
 """Votes that move at a time, which takes about 30 ms."""
 STALLED_SECONDS: Final = 5.0
 """Seconds without progress after which an import is considered abandoned."""
+_NAMES: Final = tuple(each.name for each in fields(Comparison))
 _DEFAULTS: Final = {each.name: each.default for each in fields(Comparison) if each.default is not MISSING}
 _CONVERTERS: Final[dict[str, Callable[[Any], Any]]] = {
     "outcome": Outcome,
@@ -72,8 +73,7 @@ def _encode(**content: Any) -> bytes:
 
 def _to_plain(vote: Comparison) -> dict[str, Any]:
     """Return a vote for JSON, without default values."""
-    plain = {each.name: getattr(vote, each.name) for each in fields(vote)}
-    plain = {name: value for name, value in plain.items() if name not in _DEFAULTS or value != _DEFAULTS[name]}
+    plain = {name: value for name in _NAMES if (value := getattr(vote, name)) != _DEFAULTS.get(name, MISSING)}
     plain["extra"] = dict(vote.extra)
     plain["response_seconds"] = checked_seconds(vote.response_seconds)
     if vote.voted_at is not None:
