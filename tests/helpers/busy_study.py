@@ -21,7 +21,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -107,7 +107,8 @@ def rebuilt(study: Study) -> Policy:
         if vote.outcome in WIN_SHARES:
             duel = duels[vote.duel_id]
             shown = np.array([features[vote.first], features[vote.second]])
-            policy.learn(shown, WIN_SHARES[vote.outcome], layer=duel.layer, share=duel.share)
+            outcome: Any = "tie" if policy.learns_ties and vote.outcome == Outcome.TIE else WIN_SHARES[vote.outcome]
+            policy.learn(shown, outcome, layer=duel.layer, share=duel.share)
     return policy
 
 
