@@ -165,9 +165,9 @@ def rater_statistics(
     """Return statistics of every rater that has a name.
 
     Reliability, side bias and lapses are estimated together with the utilities (`duelist.model.raters`). A rater is
-    flagged if a test says that raters differ, and this rater is careless with a probability of at least 0.95: answers
-    at random, prefers a side whatever the arms, or votes against the others. So at most 5 % of the flags are expected
-    to be wrong, and if all raters are alike there are none in 99 % of studies. A weak but honest rater has a low
+    flagged if a test says that raters differ, and this rater is probably careless: answers at random, prefers a side
+    whatever the arms, or votes against the others. As many are flagged as possible while at most 5 % of the flags are
+    expected to be wrong. If all raters are alike there are none in 99 % of studies. A weak but honest rater has a low
     reliability and no flag.
 
     `agreement_model` predicts a rater's votes from a fit to decided votes without theirs (raters are split into ten

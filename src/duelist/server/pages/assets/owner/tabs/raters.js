@@ -26,8 +26,8 @@ export function ratersTab(app) {
     draw: (data) => ratersTable(data, app.isAdmin ? update : null),
     description:
       "How reliable each rater is. Agreement is with other raters on the same pairs; consistency is the share of repeated pairs with the same vote; gold is the share of gold pairs with the correct vote. " +
-      "Reliability compares the rater with the crowd: 1 is as reliable, 0 is chance. A rater is flagged if they answer at random, prefer a side whatever the items, or vote against the others, with a probability of at least 95%; " +
-      "votes of flagged raters hardly count. A low reliability alone is no reason for a flag.",
+      "Reliability compares the rater with the crowd: 1 is as reliable, 0 is chance. A rater is flagged if they very probably answer at random, prefer a side whatever the items, or vote against the others: at most 5% of flags are expected to be wrong. " +
+      "Votes of flagged raters hardly count. A low reliability alone is no reason for a flag.",
   });
   return panelGrid([panel]);
 }
