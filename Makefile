@@ -97,7 +97,7 @@ docs-check: for-tests $(VENV)/.group-lint site ## Fail if the architecture page 
 	$(BIN)/python scripts/draw_architecture.py --check
 
 site: for-tests $(VENV)/.group-docs ## Build the documentation site into out/site, and check its links.
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python scripts/site/check_built.py out/site
 
 site-serve: for-tests $(VENV)/.group-docs ## Serve the documentation site while you edit it.

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 from typing import Final
 
-import griffe
 from docstrings import to_markdown
 
 import duelist as dl
@@ -37,24 +36,10 @@ def overview() -> dict[str, tuple[str, str, str]]:
     return {name: (plays, use, source) for name, plays, use, source in _ROW.findall(text)}
 
 
-def _parameters(section: griffe.DocstringSection) -> list[str]:
-    lines = ["## Parameters", ""]
-    for each in section.value:
-        description = " ".join(each.description.split())
-        lines.append(f"- `{each.name}`: {description}")
-    return [*lines, ""]
-
-
 def _rule(policy: type[dl.Policy]) -> list[str]:
     text = to_markdown(inspect.cleandoc(policy.__doc__ or ""))
-    lines: list[str] = []
-    inherited: list[str] = []
-    for section in griffe.Docstring(text).parse("numpy"):
-        if section.kind is griffe.DocstringSectionKind.text:
-            lines += [section.value, ""]
-        elif section.kind is griffe.DocstringSectionKind.parameters:
-            inherited = _parameters(section)
-    return [*lines, *inherited]
+    text = re.sub(r"^\*\*([A-Z][a-z ]+)\*\*$", r"## \1", text, flags=re.MULTILINE)
+    return [text.replace("\nCost per round:", "\n## Cost\n\nPer round:"), ""]
 
 
 def _reference(policy: type[dl.Policy]) -> list[str]:

@@ -8,8 +8,8 @@ from typing import Any, Final
 import griffe
 
 _UNDERLINED: Final = re.compile(r"^(?P<name>[A-Z][a-z ]+)\n-{3,}\n", re.MULTILINE)
-_STAR: Final = re.compile(r"(?<=\w)\*(?=\W)(?![^`\n]*`)(?<!    \*)")
-_NUMPY_SECTIONS: Final = {"Parameters", "Returns", "Raises", "Yields", "Attributes"}
+_STAR: Final = re.compile(r"(?<=\w)\*(?=\W|$)(?![^`\n]*`)")
+_NAMES: Final = re.compile(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?")
 
 
 def fence_doctests(text: str) -> str:
@@ -28,13 +28,38 @@ def fence_doctests(text: str) -> str:
     return "\n".join(lines[:-1] if not lines[-1] else lines)
 
 
+def escape(line: str) -> str:
+    """Escape the stars of symbols such as theta*, since Markdown takes them for emphasis."""
+    return _STAR.sub(r"\\*", line)
+
+
+def list_parameters(text: str) -> str:
+    """Write the entries below headings, a name and its indented description, as a list."""
+    found: list[str] = []
+    lines = text.splitlines()
+    inside = False
+    for k, line in enumerate(lines):
+        following = lines[k + 1] if k + 1 < len(lines) else ""
+        if line.startswith("**") and line.endswith("**"):
+            inside = True
+            found.append(line)
+        elif inside and _NAMES.fullmatch(line) and following.startswith("    "):
+            found.append(f"- `{line}`:")
+        elif inside and line and not line.startswith("    "):
+            inside = False
+            found += [""] if found and found[-1] else []
+            found.append(line)
+        else:
+            found.append(escape(line) if inside else line)
+    return "\n".join(found)
+
+
 def to_markdown(text: str) -> str:
-    """Return a docstring as Markdown: doctests in fences, and headings of other sections than NumPy's in bold."""
-
-    def heading(found: re.Match[str]) -> str:
-        return found[0] if found["name"] in _NUMPY_SECTIONS else f"**{found['name']}**\n\n"
-
-    return fence_doctests(_STAR.sub(r"\\*", _UNDERLINED.sub(heading, text)))
+    """Return a docstring as Markdown: headings in bold, parameters as a list, doctests in fences."""
+    code = ("    ", ">>>", "...")
+    escaped = "\n".join(line if line.startswith(code) else escape(line) for line in text.splitlines())
+    bold = _UNDERLINED.sub(lambda found: f"**{found['name']}**\n\n", escaped)
+    return fence_doctests(list_parameters(bold))
 
 
 class MarkdownDocstrings(griffe.Extension):
