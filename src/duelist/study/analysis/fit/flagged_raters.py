@@ -49,6 +49,8 @@ def with_raters(
     wide = with_clusters(posterior, votes) if clusters or choice == AUTO else posterior
     if choice is True or (choice == AUTO and raters_differ(wide, votes)):
         fitted = estimated_raters(posterior, votes, seed)
+        if choice == AUTO and fitted.raters is not None and 2 * len(fitted.raters.careless) > len(fitted.raters.ids):
+            return wide if clusters else posterior  # too few votes tell careless raters from the crowd
         return with_clusters(fitted, votes) if clusters else fitted
     return wide if clusters else posterior
 
