@@ -38,6 +38,7 @@ const state = {
   player: null,
   lastError: null,
   loading: null,
+  isOnBreak: false,
 };
 let voteBar;
 let queue;
@@ -75,19 +76,19 @@ function loadPairs() {
 
 async function requestPairs() {
   if (state.profile.live) return askForPrompt();
-  while (!state.current || !state.upcoming.length) {
+  while ((!state.current && !state.isOnBreak) || !state.upcoming.length) {
     if (!(await queue.flush())) return;
     const inProgress = idsOnPage();
     try {
       const pair = await post(`/studies/${study}/ask`, inProgress.length ? { in_progress: inProgress } : {});
       if (idsOnPage().includes(pair.id)) return; // the rater went back to it in the meantime
       state.lastError = null;
-      if (state.current) state.upcoming.push(pair);
+      if (state.current || state.isOnBreak) state.upcoming.push(pair);
       else show(pair);
       for (const side of [pair.first, pair.second]) preloadImages(side.content);
     } catch (error) {
       state.lastError = error;
-      if (!state.current) await showNoMorePairs(error);
+      if (!state.current && !state.isOnBreak) await showNoMorePairs(error);
       return;
     }
   }
@@ -106,6 +107,7 @@ async function askForPrompt() {
 
 function show(pair) {
   state.current = pair;
+  state.isOnBreak = false;
   state.shownAt = performance.now();
   find("#message").hidden = true;
   find("#rating").hidden = false;
@@ -162,8 +164,10 @@ function vote(outcomes) {
 
 /** Pairs are loaded before the break, so that their time does not run during it. */
 function showBreak(done) {
+  state.isOnBreak = true;
   showMessage(
     breakScreen(done, () => {
+      state.isOnBreak = false;
       find("#vote-bar").hidden = false;
       showNext();
     }),
