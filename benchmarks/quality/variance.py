@@ -61,7 +61,7 @@ POLICIES: Final[Mapping[str, dl.Policy]] = {
     "RCDB": dl.RCDB(),
     "FGTS": dl.FGTS(),
 }
-FEWER_RUNS: Final[Mapping[str, int]] = {"FGTS": 24}
+FEWER_RUNS: Final[Mapping[str, int]] = {"FGTS": 12}
 """Most runs of a policy that takes seconds per run: the first ones, in the same worlds as the others."""
 TWINS: Final = {
     "widths in H (aware)": "widths in Σ (twin)",
