@@ -223,6 +223,12 @@ PAGES: Final = (
         ("benchmarks/pages.py", *SERVER),
     ),
     Evidence(
+        "evidence/raters.md",
+        "make bench-careless-raters",
+        "What do careless raters cost, and who is flagged?",
+        ("benchmarks/quality/careless_raters.py", "src/duelist/study/analysis/raters", *MODEL, *POLICIES),
+    ),
+    Evidence(
         "evidence/planner.md",
         "make bench-planner",
         "Do studies take as many votes as planned?",

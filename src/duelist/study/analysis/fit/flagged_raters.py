@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -49,10 +50,20 @@ def with_raters(
     wide = with_clusters(posterior, votes) if clusters or choice == AUTO else posterior
     if choice is True or (choice == AUTO and raters_differ(wide, votes)):
         fitted = estimated_raters(posterior, votes, seed)
-        if choice == AUTO and fitted.raters is not None and 2 * len(fitted.raters.careless) > len(fitted.raters.ids):
-            return wide if clusters else posterior  # too few votes tell careless raters from the crowd
-        return with_clusters(fitted, votes) if clusters else fitted
+        if choice is True or has_a_crowd(fitted.raters):
+            return with_clusters(fitted, votes) if clusters else fitted
     return wide if clusters else posterior
+
+
+def has_a_crowd(effects: RaterEffects | None, excluded: Ints | Sequence[int] = ()) -> bool:
+    """Return whether at most half of the raters are careless; otherwise too few votes tell them from the crowd.
+
+    Excluded raters do not count.
+    """
+    if effects is None:
+        return True
+    counts = ~np.isin(effects.ids, np.asarray(excluded, np.intp))
+    return bool(2 * counts[effects.careless].sum() <= counts.sum())
 
 
 def raters_differ(posterior: Posterior, votes: Votes) -> bool:

@@ -14,7 +14,7 @@ from duelist.core.tables import TableContent, TabularResult, columns_of, format_
 from duelist.model.clusters import with_clusters
 from duelist.model.votes import Votes
 from duelist.study.analysis.fit.cross_validation import CrossFits, chances_without_own
-from duelist.study.analysis.fit.flagged_raters import estimated_raters, flagged_raters, raters_differ
+from duelist.study.analysis.fit.flagged_raters import estimated_raters, flagged_raters, has_a_crowd, raters_differ
 from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import (
     BOTH_BAD,
@@ -167,8 +167,8 @@ def rater_statistics(
     Reliability, side bias and lapses are estimated together with the utilities (`duelist.model.raters`). A rater is
     flagged if a test says that raters differ, and this rater is probably careless: answers at random, prefers a side
     whatever the arms, or votes against the others. As many are flagged as possible while at most 5 % of the flags are
-    expected to be wrong. If all raters are alike there are none in 99 % of studies. A weak but honest rater has a low
-    reliability and no flag.
+    expected to be wrong. If all raters are alike there are none in 99 % of studies, and none if
+    most would be flagged. A weak but honest rater has a low reliability and no flag.
 
     `agreement_model` predicts a rater's votes from a fit to decided votes without theirs (raters are split into ten
     groups, and each group is predicted from the others). Excluded raters are listed, but do not affect others. Gold
@@ -270,7 +270,8 @@ class _RaterTable:
         pooled = Votes(votes.n_items, votes.items[kept], votes.counts[kept]).pooled()
         alike = fit_utilities(pooled, features, ridge, seed)
         differ = raters_differ(with_clusters(alike, votes), votes)
-        effects = estimated_raters(alike, votes, seed, np.flatnonzero(self.excluded)).raters
+        excluded = np.flatnonzero(self.excluded)
+        effects = estimated_raters(alike, votes, seed, excluded).raters
         if effects is None:
             return columns
         margin = np.exp(two_sided(self.level) * effects.deviation)
@@ -285,7 +286,7 @@ class _RaterTable:
         for name, values in zip(names, found, strict=True):
             for k, value in zip(effects.ids.tolist(), values.tolist(), strict=True):
                 columns[name][k] = value
-        if differ:
+        if differ and has_a_crowd(effects, excluded):
             place = {name: k for k, name in enumerate(self.log.raters)}
             for flag in flagged_raters(effects, self.log.raters):
                 columns["reasons"][place[flag.rater]] = (flag.reason,)
