@@ -53,7 +53,7 @@ def label_lines(ax: Axes, size: float = 9.0, style: Mapping[str, Any] | None = N
     """Write the label of each line beside its right end, instead of a legend.
 
     Where lines end close together, the labels move apart, and thin lines lead to them. Labels that begin with an
-    underscore are left out, as in legends. Call this when the limits of the axes are final; a second call replaces the
+    underscore are skipped, as in legends. Call this when the limits of the axes are final; a second call replaces the
     labels of the first.
     """
     for old in [text for text in ax.texts if text.get_gid() == _LABEL]:

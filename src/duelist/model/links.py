@@ -8,7 +8,7 @@ For a duel with difference z = x - y and parameter theta, v = z . theta and
 infinity. The regularised estimate of every policy minimises lambda/2 |theta|^2 + sum W M(z . theta) - O z . theta.
 
 Votes with ties follow `davidson`: then mu(v) = P(first wins) + P(tie) / 2, and M(v) - o v is the negative log-likelihood of an
-outcome o, 1/2 for a tie, up to a constant. Policies with the logistic link estimate its parameter from the ties they are told
+outcome o, 1/2 for a tie, up to a constant. Policies with the logistic link estimate its parameter from the ties reported to them
 (`native/model/tie_parameter.hpp`).
 
 The functions are computed by the engine (`native/model/links.hpp`); to add a link, add its type there and its object

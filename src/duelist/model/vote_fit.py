@@ -108,7 +108,9 @@ def fit(
 
 
 def _items_to_fit(votes: Votes) -> Ints | None:
-    """Return the items that votes show, or one if there are no votes, if these are less than half of many.
+    """Return the items shown in votes if the fit can be restricted to them, or None to fit all items.
+
+    It is restricted if there are many items and votes show at most half of them. Without votes, one item is returned.
 
     The loss does not depend on the others, and their effects are independent of everything else.
     """

@@ -43,7 +43,7 @@ GOALS: Final = {
         Goal("learn", "You want votes that teach a model which of any two arms people prefer.", "RewardDesign"),
         Goal(
             "serve",
-            "People live with what they are shown: every duel should be between good arms, while you learn.",
+            "People use what they are shown, so every duel should be between good arms while you learn.",
             "LocalPairUCB",
             arm_effects=True,
         ),

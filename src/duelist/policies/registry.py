@@ -103,7 +103,7 @@ def plugin_policies() -> dict[str, EntryPoint]:
 
 
 def registered_policy(name: str) -> type[Policy]:
-    """Return the registered class with that name: built in, of an installed package, or registered in this process.
+    """Return the registered class with that name: built in, from an installed package, or registered in this process.
 
     Use it for names from data: it imports only classes that packages and DUELIST_POLICIES register.
 

@@ -316,12 +316,12 @@ ARM_TABLE_REFERENCES: Final[dict[str, type[ArmTableReference]]] = {
 
 
 def _top(scores: Floats, count: int) -> list[int]:
-    """The positions of the arms with the largest scores; of equal ones the first."""
+    """The positions of the arms with the largest scores; of equal scores, the first."""
     return sorted(np.argsort(-scores, kind="stable")[:count].tolist())
 
 
 def _leader(u: Floats, allowed: AllowedPairs, with_partner: bool = False) -> int:
-    """The arm with the largest utility that has a partner other than itself, if required; of equal ones the first."""
+    """The first arm with the largest utility; with `with_partner`, of arms with a partner other than themselves."""
     free = [i for i in allowed.arms if any(allowed(i, j) for j in allowed.arms if i != j or not with_partner)]
     if not free:
         allowed.raise_no_pair()

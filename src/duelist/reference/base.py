@@ -240,7 +240,7 @@ class Reference(Policy):
 
     @property
     def theta_(self) -> Floats:
-        """The estimate of the layer with the most votes, of equals the deepest."""
+        """The estimate of the layer with the most votes; if several have as many, of the deepest."""
         if self.dim_ is None:
             raise InvalidInput(f"This {type(self).__name__} has seen no arms yet.", "Call `ask` first.")
         main = max(self.layers_, key=lambda number: (self.layers_[number].count, number), default=None)

@@ -114,7 +114,7 @@ class ContentRenderer:
         return [{"type": "message", "role": role, "text": ""}, *self.render(content)]
 
     def _text(self, kind: str, text: str, language: str = "") -> Block:
-        """Return a block of text; Markdown has addresses in place of the names of the study's pictures, and lists them."""
+        """Return a block of text; in Markdown, addresses replace the names of the study's images, which are listed."""
         if kind != "markdown":
             return _text(kind, text, language)
         images: list[str] = []

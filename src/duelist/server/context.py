@@ -143,7 +143,7 @@ class ServerContext:
 
     @cached_property
     def secret(self) -> bytes:
-        """Random bytes that all servers of the storage share, and that nobody is told."""
+        """Random bytes that all servers of the storage share and never disclose."""
         return self.storage.secret()
 
     @cached_property

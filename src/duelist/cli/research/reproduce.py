@@ -34,14 +34,15 @@ def reproduce(
     horizon: Annotated[
         int | None,
         typer.Option(
-            help="Rounds on the hypercube; changing arms are played for 3/8 of them; default: 4000.",
+            help="Rounds on the hypercube; experiments with changing arms have 3/8 as many; default: 4000.",
             rich_help_panel=_CHANGE,
         ),
     ] = None,
     arms: Annotated[
         int | None,
         typer.Option(
-            help="Arms per round where they change (the hypercube has 2^dim); default: 32.", rich_help_panel=_CHANGE
+            help="Arms per round in experiments with changing arms (the hypercube has 2^dim); default: 32.",
+            rich_help_panel=_CHANGE,
         ),
     ] = None,
     docs: Annotated[Path | None, typer.Option("--docs", help="Also write the claims to this Markdown file.")] = None,

@@ -1,6 +1,6 @@
 """A demo server with a live study: real answers of language models if available, and simulated raters.
 
-`make demo-server`, or `duelist demo-server`: a dashboard that moves within a minute.
+`make demo-server`, or `duelist demo-server`: a dashboard that changes within a minute.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ NAME: Final = "Which answer is better?"
 
 
 def demo_arms() -> Demo:
-    """Return answers to the most voted prompt of llmfao, rated as real people did; or explanations of the blue sky."""
+    """Return the answers to llmfao's prompt with most votes, with utilities from these; else built-in explanations."""
     try:
         votes = list(load_llmfao())
     except (InvalidInput, OSError):
@@ -169,9 +169,9 @@ def _vote(study: Any, rater: str, demo: Demo, luck: random.Random, seconds: floa
 
 
 def _rate(address: str, token: str, rater: str, demo: Demo) -> None:
-    """Vote over HTTP as one simulated rater after the other, each until no pair is left for them.
+    """Vote over HTTP as one simulated rater after another, each until no pair is left for them.
 
-    If the owner pauses the study the raters wait, and if one is blocked the next one comes.
+    While the study is paused, raters wait; when one is blocked, the next one starts.
     """
     luck = random.Random(rater)  # noqa: S311  (nothing here is secret)
     names = (rater if k == 1 else f"{rater} {k}" for k in count(1))

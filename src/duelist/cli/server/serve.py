@@ -105,9 +105,7 @@ def serve(
 
 def demo_server(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 picks a free one.")] = 8765,
-    folder: Annotated[
-        Path | None, typer.Option(help="Folder to keep the study in; default: deleted afterwards.")
-    ] = None,
+    folder: Annotated[Path | None, typer.Option(help="Folder to keep the study in; default: a temporary one.")] = None,
 ) -> None:
     """Serve a demo study with simulated raters. Ctrl-C stops the server."""
     with report_errors():

@@ -1,4 +1,4 @@
-"""`duelist study plan`: votes, money and chances before the first vote."""
+"""`duelist study plan`: forecast votes, cost and decision before the first vote."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from duelist.cli.study.options import AsJson, StorageUrl, load_study
 
 
 def plan(
-    items: Annotated[int | None, typer.Argument(help="How many items; by default those of the pilot.")] = None,
+    items: Annotated[int | None, typer.Argument(help="Number of items; default: that of the pilot.")] = None,
     goal: Annotated[str, typer.Option("--goal", "-g", help=f"Goal of the study: {GOALS}.")] = "best",
-    raters: Annotated[int, typer.Option(help="How many raters.")] = 20,
-    votes_per_rater: Annotated[int, typer.Option(help="Votes that each rater gives at most.")] = 50,
+    raters: Annotated[int, typer.Option(help="Number of raters.")] = 20,
+    votes_per_rater: Annotated[int, typer.Option(help="Maximum number of votes per rater.")] = 50,
     effect: Annotated[
         float | None,
         typer.Option(help="Share of votes that the better of two items wins, averaged over pairs; default: 0.7."),
     ] = None,
-    pilot: Annotated[str | None, typer.Option(help="A study with votes on such items, in place of --effect.")] = None,
+    pilot: Annotated[str | None, typer.Option(help="A study with votes on similar items, instead of --effect.")] = None,
     top: Annotated[int | None, typer.Option(help="For the goal rank: how many top places matter.")] = None,
     tolerance: Annotated[
         float, typer.Option(help="Accept an item that is worse than the best by at most this much.")
     ] = 0.0,
     unit: Annotated[str, typer.Option(help="Unit of the tolerance: utility, or chance (win probability).")] = "utility",
     delta: Annotated[float, typer.Option(help="Error rate.")] = 0.05,
-    pay_per_rater: Annotated[float, typer.Option(help="Money per rater.")] = 0.0,
-    pay_per_vote: Annotated[float, typer.Option(help="Money per vote.")] = 0.0,
+    pay_per_rater: Annotated[float, typer.Option(help="Payment per rater.")] = 0.0,
+    pay_per_vote: Annotated[float, typer.Option(help="Payment per vote.")] = 0.0,
     repeat_pairs: Annotated[bool, typer.Option("--repeat-pairs", help="Raters may see a pair again.")] = False,
-    runs: Annotated[int | None, typer.Option(help="Studies to simulate; default: a few seconds' worth.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Studies to simulate; default: the number that takes a few seconds.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
     plot: Annotated[Path | None, typer.Option("--plot", help="Also plot to this file.")] = None,
     as_json: AsJson = False,
     storage: StorageUrl = STORAGE,
 ) -> None:
-    """Forecast the votes, the cost and the chance of a decision of a study, by simulated studies."""
+    """Simulate studies to forecast the votes, the cost, and the probability of a decision."""
     from duelist.study import plan_study
 
     with report_errors():

@@ -80,7 +80,7 @@ def erase(
 def gold(
     name: Name,
     pair: Annotated[
-        list[str] | None, typer.Argument(help="FIRST SECOND OUTCOME to add one; nothing to list them.")
+        list[str] | None, typer.Argument(help="FIRST SECOND OUTCOME to add a gold pair; omit them to list all.")
     ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the gold pair FIRST SECOND.")] = False,
     storage: StorageUrl = STORAGE,

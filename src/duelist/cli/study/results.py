@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Without = Annotated[list[str] | None, typer.Option("--without", help="Exclude this rater's votes; may be repeated.")]
 Where = Annotated[
     list[str] | None,
-    typer.Option("--where", help="Only raters whose attribute fulfils this, such as 'age >= 30'; may be repeated."),
+    typer.Option(
+        "--where", help="Only raters whose attributes meet this condition, such as 'age >= 30'; may be repeated."
+    ),
 ]
 PLOTS: Final = ("leaderboard", "win-matrix", "history", "calibration", "raters")
 
@@ -56,7 +58,8 @@ def leaderboard(
     category: Category = None,
     by: By = None,
     by_category: Annotated[
-        bool, typer.Option("--by-category", help="In a study of systems: on all prompts, and on each category.")
+        bool,
+        typer.Option("--by-category", help="In a study of systems: show results on all prompts, and per category."),
     ] = False,
     covariate: Covariate = None,
     as_json: AsJson = False,
@@ -125,7 +128,7 @@ def raters(
     category: Category = None,
     by: By = None,
 ) -> None:
-    """Show the votes, speed, side bias and agreement and reliability of each rater, and who is flagged, blocked or excluded."""
+    """Show votes, speed, side bias, agreement and reliability per rater, and which are flagged, blocked or excluded."""
     _say(name, storage, "raters", context, _selection(where, without, category, by))
     with report_errors():
         records = load_study(name, storage).rater_records()

@@ -27,7 +27,7 @@ from duelist.model.votes import Votes
 LEVEL: Final = 0.01
 """P-value below which raters differ."""
 _LEAST_INFORMATION: Final = 0.5
-"""Raters whose votes say less about their parameter than a few votes do are left out."""
+"""Raters whose votes carry less information about their parameter than this are excluded."""
 _NO_LAPSES: Final = -40.0
 _FLAT: Final = RaterSpread(1e12, 1e12, 1e12, 0.05)
 

@@ -32,11 +32,11 @@ ATTENTION: Final = 24.5
 FALSE_FLAGS: Final = 0.05
 """Expected share of flagged raters who are attentive (Bayesian false discovery rate), at most."""
 CARELESS: Final = 0.8
-"""Nobody is flagged whose probability of being careless is below this."""
+"""The smallest probability of being careless at which a rater is flagged."""
 MOST_RATERS: Final = 256
-"""Raters with parameters of their own, those with most votes; votes of others are taken for those of the crowd."""
+"""Maximum number of raters with separate parameters: those with most votes. Others are fitted as the crowd."""
 KINDS: Final = ("random", "one-sided", "reversed")
-"""Careless raters answer at random, with an own preference for a side, or reversed: for the worse item."""
+"""Careless raters answer at random, with a preference for a side, or reversed: for the worse item."""
 
 
 class RaterSpread(NamedTuple):
@@ -72,7 +72,7 @@ class RaterEffects:
 
     @property
     def careless(self) -> Ints:
-        """Positions of the raters who are flagged: as many as possible at the rate `FALSE_FLAGS`, from the surest one."""
+        """Positions of flagged raters: the largest set, surest first, with at most `FALSE_FLAGS` expected to be wrong."""
         order = np.argsort(self.attentive, kind="stable")
         chance = self.attentive[order]
         wrong = np.cumsum(chance) / np.arange(1, len(order) + 1)

@@ -77,7 +77,7 @@ class CCB(CountingReference):
                         self.truncate(self.beaten_by[j], self.losses + 1)
 
     def truncate(self, arms: set[int], size: int) -> None:
-        """Remove random arms down to this size, or all if there are fewer."""
+        """Remove random arms until this size is reached; remove all if there are fewer."""
         if len(arms) < size:
             arms.clear()
         while len(arms) > size:

@@ -111,8 +111,9 @@ def against_best(results: Panels, scale: float) -> Claim:
 
 
 def against_plain(lab: Lab, results: Panels) -> list[Claim]:
-    """Compare with the setting that a coarse search finds: ridge 1, radius sqrt(d log T); by default, and with the
-    bold scale.
+    """Compare LocalPairUCB, by default and with the bold scale, with a plain MaxPairUCB.
+
+    Its setting is the one that a coarse search finds: ridge 1, radius sqrt(d log T).
     """
     plain = _finals(
         lab, "plain MaxPairUCB", MaxPairUCB(horizon=HORIZON, ridge=1.0, radius=float(np.sqrt(DIM * np.log(HORIZON))))

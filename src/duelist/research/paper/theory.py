@@ -189,7 +189,10 @@ def _horizon_rows(horizons: Sequence[int], finals: Sequence[Floats], late: Seque
 
 
 def rate_verdict(slope: tuple[float, float, float], radius: str) -> str:
-    """Judge a rate (slope, low, high) against 1/2; a valid radius whose layers still explore is no test of the theorem."""
+    """Compare a rate (slope, low, high) with 1/2.
+
+    A valid radius whose layers still explore is no test of the theorem.
+    """
     _, low, high = slope
     if high <= 0.5:
         return HOLDS_HERE

@@ -30,7 +30,7 @@ class BodyLimit(NamedTuple):
     size: int | None
     seconds: float
     values: int = 20_000
-    """Entries of arrays and objects: each wrong one takes time, in which nobody else is served."""
+    """Maximum number of entries of arrays and objects: each invalid one delays other requests."""
 
 
 JSON: Final = BodyLimit(2**20, 30.0)

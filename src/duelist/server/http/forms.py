@@ -92,7 +92,7 @@ class UploadedForm:
             raise _malformed(f"The form cannot be read: {error}.") from error
 
     def finish(self) -> None:
-        """Check that the form is whole."""
+        """Check that the form is complete."""
         if not self._is_complete:
             raise _malformed("The form has no end.")
         if not self.paths:

@@ -11,7 +11,7 @@ CACHE_SECONDS: Final = 1.0
 
 
 class Health:
-    """Asks whether the server can work: at most once per second, however many want to know."""
+    """Checks whether the server can work, at most once per second for any number of requests."""
 
     def __init__(
         self, check: Callable[[], Coroutine[Any, Any, bool]], clock: Callable[[], float] = time.monotonic

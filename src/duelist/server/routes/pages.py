@@ -82,7 +82,7 @@ def _settings_of(server: ServerContext, study: str) -> StudySettings | None:
 
 
 def fill_page(name: str, sentences: dict[str, Sentence]) -> str:
-    """Return a page with sentences in place of `{{key}}`, as text, and in place of `{{sentences}}` all of them as JSON."""
+    """Return a page with each `{{key}}` replaced by its sentence, and `{{sentences}}` by all of them as JSON."""
 
     def fill(match: re.Match[str]) -> str:
         if match[1] == _ALL_SENTENCES:  # in a script element of data only "<" could begin markup

@@ -42,7 +42,7 @@ RaterStudy = Annotated[int | None, Query(ge=1, le=schemas.MAX_ID, description="T
 
 
 def _check_origin(request: Request, server: ServerDep) -> None:
-    """Raise an error for a page of another site, which would sign its visitors in as somebody else."""
+    """Raise an error for a page of another site, which could sign its visitors in as another user."""
     origin = request.headers.get("origin")
     if not server.options.allows_origin(origin, request.headers["host"]):
         shown = (origin or "")[:200]

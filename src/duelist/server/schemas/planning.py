@@ -34,7 +34,7 @@ class Spread(ResponseBody):
 
 
 class DecidedBy(ResponseBody):
-    """The shares of simulated studies that are decided, and rightly decided, after so many votes, with a 95 % interval."""
+    """The shares of simulated studies that are decided, and rightly decided, by this number of votes, with a 95 % interval."""
 
     votes: int
     decided: float

@@ -218,7 +218,7 @@ def replay(
 
 
 class _Rounds:
-    """A policy that is shown random votes, and accepts those that it would have asked for."""
+    """A replay of random votes: the policy learns only from pairs that it would have asked."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy

@@ -103,7 +103,7 @@ def _hung_up_at(connected: socket.socket, end: float) -> Iterator[None]:
 
 
 def _read(response: http.client.HTTPResponse, end: float) -> bytes:
-    """Return the body; stop reading at the end of the time, or of the size that is allowed."""
+    """Return the body; stop reading at the deadline or the size limit."""
     body = b""
     while chunk := response.read1(_CHUNK):
         body += chunk

@@ -144,7 +144,7 @@ class StudyEntry(StudyBase):
 
 
 def check_takes_part(tx: Transaction, cache: StudyCache, rater: str) -> None:
-    """Raise ParticipationEnded for a rater who is not eligible, or too late; one who is late goes on where a place is free."""
+    """Raise ParticipationEnded for raters who are not eligible or timed out, unless a timed-out rater finds a free place."""
     row = cache.raters.get(rater)
     state = Participation.from_json(None if row is None else row.participation)
     if row is None or state.ending not in ("screened_out", "timed_out", "full"):
@@ -160,7 +160,7 @@ def check_takes_part(tx: Transaction, cache: StudyCache, rater: str) -> None:
 
 
 def _admit(tx: Transaction, cache: StudyCache, rater: str, parameters: Mapping[str, str], now: int) -> None:
-    """Raise an error unless a stranger may enter under that name; one who has entered before may come back."""
+    """Raise an error unless a person without a link may enter under that name; earlier participants may return."""
     if cache.state is not StudyState.OPEN:
         raise StudyNotOpen(
             f"Study {cache.name!r} is {cache.state.value}.", "Open it again with `open`.", study=cache.name

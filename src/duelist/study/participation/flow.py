@@ -115,18 +115,18 @@ class ExamplePair:
 
 @dataclass(frozen=True, slots=True)
 class ExclusionRules:
-    """Which raters are blocked automatically, with their votes excluded; `Study.reinstate` undoes it for good.
+    """Which raters are blocked automatically, with their votes excluded; `Study.reinstate` undoes it permanently.
 
     Parameters
     ----------
     failed_gold
-        After so many wrong votes on gold pairs.
+        Number of wrong votes on gold pairs that blocks a rater.
     min_seconds
-        If half of the votes took less than this.
+        A rater is blocked if half of the votes took less than this.
     one_side
-        If this share of the votes for a side is for the same side.
+        A rater is blocked if this share of the votes for a side is for the same side.
     after
-        The last two rules apply after so many votes.
+        Number of votes after which the last two rules apply.
     """
 
     failed_gold: int | None = None
@@ -157,7 +157,7 @@ class Flow:
     examples, practice
         Worked examples, and practice pairs with feedback. They are no items of the study, and give no votes.
     break_every
-        Suggest a break after so many votes.
+        Number of votes between suggested breaks.
     thanks
         A text (Markdown) at the end.
     reasons, reason_required

@@ -1,4 +1,4 @@
-"""The places of a study that is open to anyone: who has one, and who has left theirs."""
+"""The places of a study with open registration: find participants who hold one, and free idle ones."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Participation:
         return found
 
     def to_json(self) -> dict[str, Any] | None:
-        """Return what differs from a rater of whom nothing is recorded, or None."""
+        """Return the fields that differ from an empty record, or None if none does."""
         nothing = Participation()
         names = [each.name for each in fields(self) if getattr(self, each.name) != getattr(nothing, each.name)]
         return {name: asdict(self)[name] for name in names} or None

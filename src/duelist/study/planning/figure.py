@@ -21,7 +21,7 @@ _POINTS: Final = 200
 
 
 def draw_plan(plan: StudyPlan) -> Figure:
-    """Plot the share of studies decided, and rightly decided, after so many votes, with the 95 % interval of the simulation."""
+    """Plot the share of studies decided, and rightly decided, against the number of votes, with 95 % intervals."""
     figure = new_figure(7.0, 4.2)
     axes = figure.subplots()
     votes = np.unique(np.linspace(0, plan.budget, _POINTS).astype(int))

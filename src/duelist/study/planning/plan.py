@@ -111,7 +111,7 @@ class StudyPlan(TabularResult):
         return self._cost(self.budget, self.raters)
 
     def plot(self, path: str | Path | None = None) -> Figure:
-        """Plot the share of studies that are decided after so many votes; with `path`, also write it to a file."""
+        """Plot the share of decided studies against the number of votes; with `path`, also write it to a file."""
         from duelist.study.planning.figure import draw_plan
 
         figure = draw_plan(self)
@@ -120,7 +120,7 @@ class StudyPlan(TabularResult):
         return figure
 
     def decided_by(self, votes: int, rightly: bool = False) -> float:
-        """Return the share of studies that are decided after so many votes; with `rightly`, those whose decision is right."""
+        """Return the share of studies decided by this number of votes; with `rightly`, of those whose decision is right."""
         return sum(end.decided and end.votes <= votes and (end.right or not rightly) for end in self.ends) / self.runs
 
     def interval(self, share: float) -> tuple[float, float]:
@@ -228,11 +228,11 @@ def plan_study(
     Parameters
     ----------
     items
-        How many items; with a pilot, by default as many as it has.
+        Number of items; default: that of the pilot.
     goal, top, tolerance, unit, delta
         As in `create_study` and `can_stop`.
     raters, votes_per_rater
-        How many raters, and how many votes each of them gives at most.
+        Number of raters, and the maximum number of votes per rater.
     effect
         The share of votes that the better of two items wins, on average over all pairs: 0.5 if nobody sees a difference, 1 if
         everyone agrees. Default: 0.7.
@@ -321,7 +321,7 @@ def _utilities(items: int | None, effect: float | None) -> tuple[int, float, Cal
 def _pilot_utilities(
     pilot: StudyProtocol, items: int | None
 ) -> tuple[int, float, Callable[[np.random.Generator], Floats]]:
-    """Return what a pilot says of its own items, or of others like them if their number differs."""
+    """Return utilities for the pilot's items, or for similar ones if `items` is another number."""
     arms = [arm.id for arm in pilot.arms() if not arm.retired]
     active = set(arms)
     votes = [vote for vote in counted_votes(pilot.votes()) if vote.first in active and vote.second in active]

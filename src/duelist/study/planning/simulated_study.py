@@ -113,7 +113,7 @@ class _Votes:
             self.begun += 1
 
     def collect(self, until: int) -> None:
-        """Ask for votes until there are so many; stop early if no rater is left."""
+        """Ask for votes until there are `until`; stop early if no rater is left."""
         while len(self.outcomes) < until and self._answered:
             raters = list(self._answered)
             rater = raters[int(self._rng.integers(len(raters)))]

@@ -34,8 +34,9 @@ _LONGEST: Final = 40
 
 
 def draw_leaderboard(board: Leaderboard, top: int | None = 40) -> Figure:
-    """Plot utilities with their intervals, best at the top, next to the ranges of ranks; only the best `top`, None
-    for all.
+    """Plot utilities with their intervals next to the ranges of ranks, best at the top.
+
+    Show the best `top` arms, or all if it is None.
     """
     rows = board.standings[:top]
     many = len(rows) > _MOST_NAMED

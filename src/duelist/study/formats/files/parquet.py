@@ -73,7 +73,7 @@ def writing_parquet(path: Path, columns: Sequence[str] = ()) -> Iterator[RowWrit
 
 
 def _write_all(pyarrow: Any, path: Path, waiting: IO[str], columns: Sequence[str]) -> None:
-    """Write the waiting rows, given as JSON lines."""
+    """Write the buffered rows, stored as JSON lines, to the Parquet file."""
     waiting.seek(0)
     schema = pyarrow.schema([pyarrow.field(name, pyarrow.null()) for name in columns])
     for records in _batches(waiting):

@@ -55,7 +55,7 @@ def _detect_by_content(path: Path, sample: bytes) -> str:
 def _looks_western(sample: bytes) -> bool:
     """Return whether the few bytes beyond ASCII are western European characters.
 
-    Spreadsheets there save files in that encoding, and detection by frequencies fails on files of a few lines.
+    Spreadsheet programs in western Europe save files in `_WESTERN`. Detection by frequencies fails on short files.
     """
     foreign = bytes(byte for byte in sample if byte > 127)
     if len(foreign) > _MOST_FOREIGN * len(sample):

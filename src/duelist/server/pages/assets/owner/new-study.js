@@ -20,7 +20,7 @@ const ROLES = [
 const SINGLE_ROLES = ["id", "payload", "context", "prompt", "system", "category"]; // at most one column each
 const FEATURES = {
   given: ["Features in the file", "The file has a list of numbers for each item."],
-  none: ["No features", "Each item is learned by itself. A good choice for up to 200 items or so."],
+  none: ["No features", "Each item is learned by itself. A good choice for up to about 200 items."],
   columns: ["Numeric columns", "Numbers in the file describe the items, such as length, price or model size."],
   hashed: ["Text: hashed n-grams", "For many texts in any language: items with similar wording are similar."],
   tfidf: [

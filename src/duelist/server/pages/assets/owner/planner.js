@@ -27,7 +27,7 @@ const FIELDS = [
     placeholder: "0",
     help: "How much better another item may be than the one recommended. A small tolerance saves many votes.",
   },
-  { name: "pay_per_rater", label: "Money per rater", kind: "number", min: 0, step: "any", placeholder: "0" },
+  { name: "pay_per_rater", label: "Payment per rater", kind: "number", min: 0, step: "any", placeholder: "0" },
 ];
 const DEFAULTS = { raters: 20, votes_per_rater: 50, effect: 70 };
 const count = (value) => Math.round(value).toLocaleString("en");

@@ -109,7 +109,7 @@ class _Cells(NamedTuple):
         return count > 0 and count >= _MAJORITY * sum(not is_missing(cell) for cell in self.cells)
 
     def fail(self, at: int, kind: str, others: int = 0, unit: str = "") -> NumberColumn:
-        """Return the column as one with this problem in this cell."""
+        """Return the column without values, with a problem in this cell."""
         return NumberColumn(
             [], ColumnProblem(self.name, kind, self.rows[at].where, shorten(self.cells[at]), others, unit)
         )

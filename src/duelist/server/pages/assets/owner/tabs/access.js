@@ -111,7 +111,7 @@ function linksCard(app, onCreated) {
   );
 }
 
-/** A link that shows the results to anyone who has it, and lets nobody change anything. */
+/** A link that shows the results to anyone who has it, without the right to change anything. */
 function shareCard(app, onCreated) {
   const result = el("div", { role: "status" });
   const create = async () => {
@@ -322,7 +322,7 @@ function importCard(app) {
   };
   return card(
     "Import votes",
-    "Votes that are already in the study are not counted twice. Items may be named by id or by text, and the winner by its side, as A or B, or by name. Times without a zone are in yours.",
+    "Votes that are already in the study are not counted twice. Items may be named by id or by text, and the winner by its side, as A or B, or by name. Times without a time zone are in yours.",
     el("p", { class: "row" }, files, format, button("Import", importVotes)),
     mappingHolder,
     status,

@@ -108,7 +108,7 @@ export function flowCard(app, save) {
   const practice = partList(PAIR, flow.practice, NEW_PAIR, "practice pair", changed);
   const others = fieldsOf(
     [
-      { name: "break_every", label: "Suggest a break after so many votes", kind: "number", min: 1, placeholder: "never" },
+      { name: "break_every", label: "Votes between suggested breaks", kind: "number", min: 1, placeholder: "never" },
       { name: "reasons", label: "Reasons to click, one per line", kind: "lines", help: "With “Ask for a reason” above." },
       { name: "reason_required", label: "A vote needs a reason", kind: "check" },
       { name: "thanks", label: "Thanks at the end (Markdown)", kind: "long", rows: 2 },
@@ -121,9 +121,9 @@ export function flowCard(app, save) {
   const rules = fieldsOf(
     [
       { name: "failed_gold", label: "Wrong votes on gold pairs", kind: "number", min: 1, placeholder: "any number" },
-      { name: "min_seconds", label: "Seconds that a vote takes at least", kind: "number", min: 0, step: "any", placeholder: "none", help: "Excludes raters half of whose votes are faster." },
+      { name: "min_seconds", label: "Minimum seconds per vote", kind: "number", min: 0, step: "any", placeholder: "none", help: "Excludes raters half of whose votes are faster." },
       { name: "one_side", label: "Share of votes for the same side", kind: "number", min: 0.5, max: 1, step: "any", placeholder: "any share" },
-      { name: "after", label: "The last two rules apply after so many votes", kind: "number", min: 1 },
+      { name: "after", label: "Votes before the last two rules apply", kind: "number", min: 1 },
     ],
     flow.exclusion,
   );
@@ -186,7 +186,7 @@ export function flowCard(app, save) {
   drawPreview();
   const node = card(
     "Around the pairs",
-    "What raters see before, between and after the pairs. Every part is optional; empty parts are left out.",
+    "What raters see before, between and after the pairs. Every part is optional; empty parts are not shown.",
     form,
     el("h3", null, "Preview as a rater sees it"),
     el("p", null, el("label", null, "Screen ", screens)),

@@ -88,7 +88,7 @@ export function resultsTab(app) {
     title: "Can I stop?",
     wide: true,
     description:
-      "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote. It is therefore stricter than the probability of being the best, which is for a single look: an item with 100% may stand beside others that are not ruled out yet.",
+      "The stopping decision for the goal of this study. Its error rate is 5%, even if you check after every vote. It is therefore stricter than the probability of being the best, which is for a single look: one item may show 100% while others are not ruled out yet.",
     path: () => `${app.base}/can-stop${app.query({ labels: true, ...tolerance, ...covariates() })}`,
     draw: (data) => stoppingDecision(data, app),
     dependencies: () => [app.study.votes, app.study.arms, app.study.pending],
