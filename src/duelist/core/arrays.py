@@ -230,8 +230,9 @@ def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
 
 
 def _squared_norm(array: Floats) -> float:
-    """Return the sum of squares, which overflows without a warning: one pass tells whether every entry is finite and
-    small.
+    """Return the sum of squares, which overflows without a warning.
+
+    One pass tells whether every entry is finite and small.
     """
     flat = array.reshape(-1)
     return float(np.einsum("i,i->", flat, flat))

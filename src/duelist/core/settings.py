@@ -35,8 +35,9 @@ def choose_from(name: str, known: Iterable[str], ask: str = "Choose one of") -> 
 
 
 def parse_settings(spec: str, text: str) -> dict[str, Any]:
-    """Return the settings in `text`: key=value pairs separated by commas outside brackets; `spec` is the whole string, for
-    errors.
+    """Return the settings in `text`: key=value pairs separated by commas outside brackets.
+
+    `spec` is the whole string, for errors.
 
     >>> parse_settings("VACDB:explore=widest,scale=2", "explore=widest,scale=2")
     {'explore': 'widest', 'scale': 2}

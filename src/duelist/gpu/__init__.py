@@ -109,8 +109,9 @@ def best_pairs_in_contexts(
     device: Device,
     k: int | None = None,
 ) -> ContextPairs:
-    """Return `duelist.best_pair` of each context in arms (contexts, n_arms, dim), and the k most informative
-    contexts.
+    """Return `duelist.best_pair` of each context, and the k most informative contexts.
+
+    The arms have the shape (contexts, n_arms, dim).
 
     The most informative contexts are those whose pair is widest: its outcome is the most uncertain. Without k all
     contexts are listed. Pairs are those of `duelist.best_pair`, ties included; values and widths agree to about 1e-12.

@@ -132,8 +132,9 @@ class Posterior:
         return self.utility.prior_variance(first, second)
 
     def root(self, chosen: Ints) -> Floats:
-        """Return a matrix R such that R e, e standard normal, has the covariance of some utilities up to a common
-        shift.
+        """Return a matrix R such that R e, with e standard normal, has the covariance of utilities.
+
+        The utilities are those of some items, up to a common shift.
 
         The ranking does not depend on the shift, which replaces the missing origin; choosing the smallest variance
         keeps arms with the same features free of rounding differences.

@@ -239,8 +239,9 @@ def _evaluate_order(truths: list[Floats], estimates: list[Floats], top: int | No
 
 
 def kendall_tau(found: Floats, truth: Floats) -> float:
-    """Return the agreement of two orders over pairs that truly differ: 1 the same, -1 reversed; estimated ties count
-    0.
+    """Return the agreement of two orders over pairs that truly differ.
+
+    1 is the same order, -1 the reverse; estimated ties count 0.
 
     >>> kendall_tau(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0]))
     0.3333333333333333

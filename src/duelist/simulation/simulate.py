@@ -276,8 +276,9 @@ class _NativeRuns(ABC):
         self._pool.shutdown(cancel_futures=True)
 
     def play(self, truth: Truth, rounds: Rounds, luck: Floats, log: DuelLog, start: int, done: int) -> None:
-        """Advance every run through the next rounds and record them from column `start` on; states have played `done`
-        rounds.
+        """Advance every run through the next rounds and record them from column `start` on.
+
+        States have played `done` rounds.
         """
         if self._runs is None:
             self._runs = self._start_runs(rounds)

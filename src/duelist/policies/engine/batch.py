@@ -53,8 +53,9 @@ class Contexts:
 
 
 def as_contexts(arms: Any, dim: int | None) -> Contexts:
-    """Return the contexts given to `ask_batch`: an array (contexts, candidates, dim), or a list of arrays (candidates,
-    dim).
+    """Return the contexts given to `ask_batch`.
+
+    They are an array (contexts, candidates, dim), or a list of arrays (candidates, dim).
     """
     if not is_ragged(arms):
         shown = check_contexts(arms, dim)

@@ -94,8 +94,9 @@ class RoundHistory:
         return np.diff(np.append(self.starts, len(self.arms)))
 
     def scale(self, table: Floats | None = None) -> Floats:
-        """Return the median spread of each feature over the tables of all votes and one to be decided; 0 if no arms differ
-        in it.
+        """Return the median spread of each feature over tables; 0 if no arms differ in it.
+
+        The tables are those of all votes and one to be decided.
 
         Tables in which a feature does not vary do not count, nor do tables of two arms if larger ones vary: two
         compared arms may have been chosen for being similar. Without any table, it is the spread of the first arms.
@@ -113,8 +114,9 @@ class RoundHistory:
         return found
 
     def table_weights(self, scale: Floats) -> Floats:
-        """Return the weight of each table in the feel-good term: 1, or 1 over its median scaled spread if that is above
-        `ATYPICAL`.
+        """Return the weight of each table in the feel-good term.
+
+        It is 1, or 1 over the table's median scaled spread if that is above `ATYPICAL`.
 
         A table with a hundredfold spread promises a hundredfold reward, whatever is better, and would outweigh the
         votes.

@@ -124,8 +124,9 @@ class Results:
         }
 
     def compare(self, environment: str, reference: str | None = None, kind: str = "average") -> list[PolicySummary]:
-        """Return every policy in an environment, best first, with its paired difference from `reference` (default:
-        the first).
+        """Return every policy in an environment, best first.
+
+        Each has its paired difference from `reference` (default: the first).
         """
         if reference is not None and reference not in self.plan.policies:
             raise InvalidInput(
@@ -245,8 +246,9 @@ class Results:
 
 
 def _varying(data: list[Mapping[str, Any]]) -> dict[str, type]:
-    """Return the settings that vary and are plain values, as numbers where all of them are, with NaN where one is
-    missing.
+    """Return the settings that vary and are plain values.
+
+    They are numbers where all of them are, with NaN where one is missing.
     """
     names = dict.fromkeys(name for settings in data for name in settings)
     columns = {name: [settings.get(name) for settings in data] for name in names}

@@ -217,8 +217,9 @@ def _describe_rivals(results: Results) -> str:
 
 
 def crossing_claim(panel: str, results: Results) -> Claim:
-    """Return the claim, which holds if the interval at the horizon excludes zero, the crossing is not later than the
-    paper's, and most runs agree.
+    """Return the claim about where the curves cross.
+
+    It holds if the interval at the horizon excludes zero, the crossing is not later than the paper's, and most runs agree.
     """
     at, rivals = crossing(results), _describe_rivals(results)
     conclusion = DOES_NOT_HOLD

@@ -229,8 +229,9 @@ def ranking_decision(
 
 
 def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return gap, variance and prior variance of each comparison, ending with the leader itself, which the rule
-    expects.
+    """Return gap, variance and prior variance of each comparison.
+
+    The last one is the leader with itself, which the rule expects.
     """
     posterior, own = fit.posterior, np.zeros(1)
     return (

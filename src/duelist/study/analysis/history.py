@@ -79,8 +79,9 @@ def history(
     of: str = "arm",
     flagged: Collection[str] = (),
 ) -> History:
-    """Return the probability of being best after every 1, 2 or 5 times 10^k votes, in at most `points` steps, and
-    now.
+    """Return the probability of being best after every 1, 2 or 5 times 10^k votes, and now.
+
+    The step is chosen so that there are at most `points` of them.
 
     Votes are in the order in which they were first given, as they stand now: a vote that was revised later counts as
     revised. Such moments stay the same when votes are added, so that with the cache of the last history only the

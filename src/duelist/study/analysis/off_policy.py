@@ -242,8 +242,9 @@ class _Rounds:
 
 
 class _Given(NamedTuple):
-    """Votes on random duels: the arms, the first arm's share of the win, and the probability of the pair among random
-    ones.
+    """Votes on random duels.
+
+    They have the arms, the first arm's share of the win, and the probability of the pair among random ones.
     """
 
     log: VoteTable

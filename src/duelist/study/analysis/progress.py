@@ -162,8 +162,9 @@ def progress_from_fit(
 def recommendation_from_fit(
     fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
 ) -> StudyRecommendation:
-    """Return the recommended arm, its probability, and the arms not ruled out; `tolerance` and `unit` as in a
-    policy's `recommend`.
+    """Return the recommended arm, its probability, and the arms not ruled out.
+
+    `tolerance` and `unit` are as in a policy's `recommend`.
     """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):

@@ -123,8 +123,9 @@ def win_chances(
     ridge: float | str = 1.0,
     seed: int = 0,
 ) -> WinChances:
-    """Return the probability that each arm wins against each other, and of a tie, by Davidson's model if there are
-    ties.
+    """Return the probability that each arm wins against each other, and of a tie.
+
+    It follows Davidson's model if there are ties.
     """
     return win_chances_from_fit(fit_votes(votes, arms, features, among=among, ridge=ridge, seed=seed))
 

@@ -29,8 +29,9 @@ def chances_without_own(
     seed: int,
     cross_fits: CrossFits | None = None,
 ) -> Floats:
-    """Return, for each wanted vote, the probability of the first arm, from a fit to decided votes without those of
-    its rater.
+    """Return, for each wanted vote, the probability that the first arm wins.
+
+    It is predicted by a fit to decided votes without those of the vote's rater.
 
     Undecided votes are excluded from the fit: among decided ones its predictions are right however raters use ties.
     """
@@ -53,8 +54,9 @@ def chances_without_own(
 
 
 def _dealt(n_raters: int, seed: int) -> Ints:
-    """Return a group per rater, every ten raters spread over the groups; the last group is for votes of unknown
-    raters.
+    """Return a group per rater, every ten raters spread over the groups.
+
+    The last group is for votes of unknown raters.
 
     Later raters do not change earlier groups, so that the next fit of a group starts where its last one ended.
     """

@@ -12,8 +12,9 @@ from duelist.study.analysis.fit.votes import VoteTable, counted, wins
 
 
 def scorer_from_votes(log: VoteTable, features: Features, source: str = "") -> Scorer:
-    """Fit Bradley and Terry's model over features, with the ridge that makes the votes most likely; a tie is half a
-    win each.
+    """Fit Bradley and Terry's model over features, with the ridge of highest evidence.
+
+    A tie counts as half a win for each arm.
 
     The centre is the mean of the arms: an average one has score 0.
     """

@@ -173,8 +173,9 @@ def _votes_on_criterion(known: VoteLog, criterion: str | None, of_votes: NDArray
 
 
 def _features(known: VoteLog, numbers: Sequence[int], arm_effects: bool) -> NDArray[np.float64] | WithArmEffects | None:
-    """Return the newest features of arms; None if there are none, or they are one-hot, for which there is a faster
-    way.
+    """Return the newest features of arms, or None to use the faster way without features.
+
+    It is None if there are none, or if they are one-hot.
     """
     if not numbers or not known.arms.dim:
         return None

@@ -103,8 +103,9 @@ def draw_calibration(found: Calibration) -> Figure:
 
 
 def draw_win_matrix(matrix: WinMatrix) -> Figure:
-    """Plot the share of each pair's votes that the row has against the column; grey where the two were never
-    compared.
+    """Plot the share of each pair's votes that the row has against the column.
+
+    Pairs that were never compared are grey.
     """
     n = len(matrix.arms)
     numbers = n <= _MOST_NUMBERS

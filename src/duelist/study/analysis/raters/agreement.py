@@ -32,8 +32,9 @@ def cohen_kappa(table: ArrayLike) -> float:
 
 
 def fleiss_kappa(counts: ArrayLike) -> float:
-    """Return Fleiss' kappa of many raters: one row per unit with the count of each answer, with equal row sums of at
-    least two.
+    """Return Fleiss' kappa of many raters.
+
+    There is one row per unit with the count of each answer, with equal row sums of at least two.
 
     >>> fleiss_kappa([[2, 0], [0, 2]])
     1.0
@@ -52,8 +53,9 @@ def fleiss_kappa(counts: ArrayLike) -> float:
 
 
 def krippendorff_alpha(counts: ArrayLike) -> float:
-    """Return Krippendorff's alpha of many raters: one row per unit with the count of each answer; single answers are
-    ignored.
+    """Return Krippendorff's alpha of many raters.
+
+    There is one row per unit with the count of each answer; single answers are ignored.
 
     >>> round(krippendorff_alpha([[2, 0], [1, 1], [0, 2], [0, 1]]), 3)
     0.444

@@ -124,8 +124,9 @@ class Units:
         return np.bincount(self.rater[now], minlength=self.n_raters).tolist(), same
 
     def alpha(self) -> float | None:
-        """Return Krippendorff's alpha of counted raters, by the last answer of each to a unit, counted both ways as
-        above.
+        """Return Krippendorff's alpha of counted raters.
+
+        It uses the last answer of each rater to a unit, counted both ways as above.
         """
         last = np.flatnonzero(self.last & self.counts & (self.rater >= 0))
         n_units = self.n_units
