@@ -424,7 +424,7 @@ def test_a_tolerance_in_the_page(server: Server, tabs: Tabs, study_with_votes: t
     """The field asks for what the advice advises: the decision is that of the library."""
     name, study = study_with_votes
     page = tabs.open_as_owner(f"/study/{study}#results")
-    expect(page.get_by_text("an item with 100% may stand beside others that are not ruled out")).to_be_visible()
+    expect(page.get_by_text("one item may show 100% while others are not ruled out")).to_be_visible()
     page.get_by_label("Tolerance in percentage points").fill("45")
     page.keyboard.press("Tab")
     expected = server.load_study(name).can_stop(tolerance=0.45, unit="chance", labels=True)
