@@ -16,7 +16,7 @@ SHOWN = {
     "dask_grid": "28 of 28 cells finished",
     "fastapi_service": "'votes': 240",
     "figure_1a": "average regret after 2000 rounds, 24 runs",
-    "images_with_raters": "outliers: rater 10, rater 11",
+    "images_with_raters": "careless: rater 11",
     "off_policy": "the two best screens",
     "old_votes": "0 votes added; 300 duplicates skipped",
     "plain_policy": "EpsilonGreedy",

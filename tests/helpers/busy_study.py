@@ -95,6 +95,11 @@ def rate(study: Study, rater: str, acknowledged: Path, until: float, undo: bool,
                 file.write(f"{vote.sequence} {vote.duel_id} {vote.outcome} {rater}\n".encode())
 
 
+def outcome_for(policy: Policy, outcome: Outcome) -> Any:
+    """What a policy learns from a vote with that outcome: ties by their model if it has one, otherwise the share of a win."""
+    return "tie" if policy.learns_ties and outcome == Outcome.TIE else WIN_SHARES[outcome]
+
+
 def rebuilt(study: Study) -> Policy:
     """The policy, made from the first snapshot and the log by the plainest means."""
     with study._storage.reading(study._id) as tx:
@@ -107,8 +112,7 @@ def rebuilt(study: Study) -> Policy:
         if vote.outcome in WIN_SHARES:
             duel = duels[vote.duel_id]
             shown = np.array([features[vote.first], features[vote.second]])
-            outcome: Any = "tie" if policy.learns_ties and vote.outcome == Outcome.TIE else WIN_SHARES[vote.outcome]
-            policy.learn(shown, outcome, layer=duel.layer, share=duel.share)
+            policy.learn(shown, outcome_for(policy, vote.outcome), layer=duel.layer, share=duel.share)
     return policy
 
 

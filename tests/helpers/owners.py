@@ -9,6 +9,7 @@ import numpy as np
 from duelist.policies import restore_policy
 from duelist.study import Study, current_votes
 from duelist.study.records import WIN_SHARES, Vote
+from tests.helpers.busy_study import outcome_for
 
 OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 
@@ -42,5 +43,5 @@ def replayed(study: Study, without: tuple[str, ...] = (), criterion: str | None 
         taught = vote.rater not in without and duel.kind == "normal" and vote.criterion == criterion
         if taught and vote.outcome in WIN_SHARES:
             shown = np.array([arms[vote.first], arms[vote.second]])
-            policy.learn(shown, WIN_SHARES[vote.outcome], layer=duel.layer, share=duel.share)
+            policy.learn(shown, outcome_for(policy, vote.outcome), layer=duel.layer, share=duel.share)
     return policy.snapshot()

@@ -18,6 +18,7 @@ HINTS: Final = {
     "invalid_input.other_features": "Give this one another id, or change the stored features in Python: `study.update_features(...)`.",
     "invalid_input.same_content": "Name the items in a column named id if this is another one, or change its features in Python: "
     "`study.update_features(...)`.",
+    "invalid_input.rater_model": "Give auto, true or false.",
     "invalid_results.other_code": "Give another folder, or compute everything again with --recompute.",
     "limit_reached.per_rater": "Raise the limit with `duelist study limit {study} --per-rater N`; --per-rater none removes it.",
     "limit_reached.total": "Raise the limit with `duelist study limit {study} --total N`; --total none removes it.",

@@ -41,6 +41,7 @@ _STATUS_BY_CODE: Final = {MALFORMED: 400, "too_large": 413}
 """Errors that the background worker finds in the body of a request."""
 
 HINTS: Final = {
+    "invalid_input.rater_model": "Give auto, true or false.",
     "invalid_input.arms_shape": "Give one feature vector per item.",
     "invalid_input.class_not_registered": "Ask the server's administrator to register it with {variable}={name}.",
     "invalid_input.column_missing": "Its columns are {columns}. Rename the one that is meant to {column}.",

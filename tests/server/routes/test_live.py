@@ -146,7 +146,7 @@ def test_consent_comes_before_live_pairs_too(live_server: Running, owner: httpx.
     checked(owner.patch(study, json={"settings": {"flow": {"consent": {"text": "Agree?"}}}}))
     try:
         with rater_of(live_server, owner, study, "stranger to forms") as rater:
-            refused(rater.post(f"{study}/live", json={"prompt": "Why?"}), 409, "step_missing.consent")
+            refused(rater.post(f"{study}/live", json={"prompt": "Why?"}), 409, "step_missing")
             version = checked(rater.get(f"{study}/me"))["flow"]["consent"]["version"]
             checked(rater.post(f"{study}/consent", json={"version": version}), 204)
             checked(rater.post(f"{study}/live", json={"prompt": "Why?"}))

@@ -183,7 +183,7 @@ def test_what_is_no_answer_is_an_error(hook: str, path: str, words: str) -> None
 def test_a_system_that_sends_headers_for_ever_is_cut_off(hook: str) -> None:
     """Its time began anew with every header, so that it held a place for pairs of live answers as long as it liked."""
     started_at = time.monotonic()
-    with pytest.raises(SystemFailed, match="did not answer"):
+    with pytest.raises(SystemFailed, match=r"did not answer|took too long"):
         HttpSystem(f"{hook}/endless", timeout=0.3)("Why?")
     assert time.monotonic() - started_at < 10  # of 20 s
 

@@ -116,7 +116,7 @@ def _check_taken(cache: StudyCache, row: RaterRow, state: Participation, *steps:
 
 
 def _missing(rater: str, step: Step) -> StepMissing:
-    return StepMissing(f"{rater!r} has not taken the step {step!r}.", "Take it first.", code=f"step_missing.{step}")
+    return StepMissing(f"{rater!r} has not taken the step {step!r}.", "Take it first.", step=step)
 
 
 def _is_over_quota(cache: StudyCache, question: Question, answer: Any, rater: str) -> bool:

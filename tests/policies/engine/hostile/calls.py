@@ -284,6 +284,7 @@ METHODS = {
     ("LivePolicy", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
     ("ArmEffectsMixture", "set_words"): lambda g: (_arm_effects(g).set_words, [g.words]),
     ("ArmEffectsMixture", "observe_arms"): lambda g: (_arm_effects(g).observe_arms, [g.normal(g.n, g.dim)]),
+    ("ArmEffectsMixture", "set_ties"): lambda g: (_arm_effects(g).set_ties, [[0.5, 10.0, 2.0, 3.0, 4.0]]),
     ("ArmEffectsMixture", "prior_variances"): lambda g: (_arm_effects(g).prior_variances, [0, g.normal(g.n, g.dim)]),
     ("ArmEffectsMixture", "learn"): lambda g: (_arm_effects(g).learn, [0, 3, g.normal(g.dim), 1.0, 1.0]),
     ("ArmEffectsMixture", "decide"): lambda g: (
@@ -330,8 +331,8 @@ METHODS = {
 }  # fmt: skip
 PROPERTIES = {
     "SelectionRule": ("uses_local_curvature", "designs_batches", "is_randomized", "supports_arm_effects"),
-    "ArmEffectsMixture": ("dim", "votes", "theta", "best", "log_weights", "variances", "words"),
-    "PolicyState": ("dim", "n_layers", "rounds"),
+    "ArmEffectsMixture": ("dim", "votes", "link", "theta", "best", "log_weights", "variances", "words"),
+    "PolicyState": ("dim", "link", "n_layers", "rounds"),
     "LiveCountingPolicy": ("ids", "votes"),
     "LivePolicy": ("state", "dim", "rounds", "learned", "max_layers"),
 }

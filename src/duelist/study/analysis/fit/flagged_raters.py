@@ -46,7 +46,12 @@ def with_raters(
     `clusters` says whether the covariance counts votes of one rater as dependent.
     """
     if choice is not True and choice is not False and choice != AUTO:
-        raise InvalidInput(f"rater_model is {choice!r}.", 'Give "auto", True or False.', field="rater_model")
+        raise InvalidInput(
+            f"rater_model is {choice!r}.",
+            'Give "auto", True or False.',
+            code="invalid_input.rater_model",
+            field="rater_model",
+        )
     wide = with_clusters(posterior, votes) if clusters or choice == AUTO else posterior
     if choice is True or (choice == AUTO and raters_differ(wide, votes)):
         fitted = estimated_raters(posterior, votes, seed)
