@@ -9,9 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.stats import norm
+from scipy.special import expit, ndtri
 
 from duelist.core.arrays import Floats, check_integer
 from duelist.core.errors import InvalidInput
@@ -346,12 +344,14 @@ def effect_of(spread: float) -> float:
     >>> round(effect_of(0.0), 3), round(effect_of(spread_for(0.75)), 3)
     (0.5, 0.75)
     """
-    quantile = norm.ppf((np.arange(_NODES) + 0.5) / _NODES / 2 + 0.5)  # of the absolute value of a normal variable
+    quantile = ndtri((np.arange(_NODES) + 0.5) / _NODES / 2 + 0.5)  # of the absolute value of a normal variable
     return float(expit(math.sqrt(2.0) * spread * quantile).mean())
 
 
 def spread_for(effect: float) -> float:
     """Return the standard deviation of utilities with which the better of two items wins this share of the votes."""
+    from scipy.optimize import brentq  # slow to import and rarely needed
+
     return float(brentq(lambda spread: effect_of(spread) - effect, 0.0, 1000.0))
 
 
