@@ -46,7 +46,6 @@ function ratersTable(data, update) {
     "agreement",
     "consistency",
     "gold",
-    "model",
     "reliability",
     "notes",
     update && "actions",
@@ -61,11 +60,6 @@ function ratersTable(data, update) {
       share(row.agreement_others),
       number(row.repeats ? `${percent(row.repeat_agreement)} of ${row.repeats}` : "–"),
       number(row.gold ? `${percent(row.gold_right)} of ${row.gold}` : "–"),
-      number(
-        row.agreement_model === null
-          ? "–"
-          : [percent(row.agreement_model), el("br"), el("small", null, `${percent(row.expected_model)} expected`)],
-      ),
       reliability(row),
       notes(row),
       update && actions(row, update),
@@ -75,7 +69,7 @@ function ratersTable(data, update) {
   const withoutVotes = others.map((each) => [
     truncated(each.name, { tabindex: 0 }),
     number("0"),
-    ...Array.from({ length: 8 }, () => number("–")),
+    ...Array.from({ length: 7 }, () => number("–")),
     notes({ ...each, reasons: [] }),
     ...(update ? [actions({ ...each, rater: each.name }, update)] : []),
   ]);
