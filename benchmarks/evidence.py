@@ -224,7 +224,7 @@ PAGES: Final = (
     ),
     Evidence(
         "evidence/raters.md",
-        "make bench-careless-raters",
+        "make bench-careless-raters CARELESS='--runs 6 --logs 100 --real llmfao'",
         "What do careless raters cost, and who is flagged?",
         ("benchmarks/quality/careless_raters.py", "src/duelist/study/analysis/raters", *MODEL, *POLICIES),
     ),
