@@ -141,8 +141,7 @@ at most Σ/4 and its widths are at least twice as large. At equal multiples the 
 validity: r bounds the error in H whatever the variance, while in Σ a valid radius has to grow with λ_max(H⁻¹Σ).
 
 FGTS draws from its posterior by Markov chains, which takes seconds per run, so it plays only the first {fewer} runs. NVLDB
-(Oh, Paik, Park 2026) learns a neural network and explores in its last layer with widths weighted by the estimated variance; the
-first row has such widths in the features themselves. The network is not implemented here.
+(Oh, Park, Paik 2026) learns a neural network and explores in its last layer. It is not implemented here.
 """
 
 
