@@ -332,7 +332,7 @@ bench-bonus: for-tests ## Compare bonuses for LocalPairUCB with Numba (7 minutes
 	$(BIN)/python -m pip install --quiet numba
 	$(BIN)/python -m benchmarks.quality.bonus
 
-bench-radius: for-tests ## Measure coverage and size of the tight radius (1 CPU hour). Options: RADIUS="--runs N"
+bench-radius: for-tests ## Measure coverage and size of the tight radius (40 CPU minutes). Options: RADIUS="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.radius $(RADIUS) --page docs/evidence/radius-coverage.md
 
 bench-horizons: for-tests ## Measure regret up to a million rounds (1 CPU hour). Options: HORIZONS="--runs N"

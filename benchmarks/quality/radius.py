@@ -2,7 +2,8 @@
 
     python -m benchmarks.quality.radius [--runs 2000] [--processes N] [--write FILE] [--read FILE] [--page FILE]
 
-With both `--read` and `--write`, lines that the results read lack are played and added.
+Results are written after every line. With both `--read` and `--write`, lines that the results read lack are played and
+added, if they are from the same commit, so an interrupted measurement continues.
 
 After every vote the error of the estimate is compared with the radius, in the layer that learned the vote. A run is covered
 if the radius is the larger one in every round.
@@ -14,7 +15,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
@@ -25,7 +26,7 @@ import numpy as np
 
 import duelist as dl
 from duelist.core.arrays import Floats
-from duelist.research.origin import origin, stored_origin, with_origin
+from duelist.research.origin import origin, source_commit, stored_origin, with_origin
 
 DELTA: Final = 0.05
 ROUNDS: Final = 400
@@ -89,14 +90,17 @@ def one_run(cell: Cell, seed: int) -> tuple[bool, float, float]:
     mean = dl.get_link(cell.link).mean
     corners = np.array(list(product((-1.0, 1.0), repeat=cell.dim))) if cell.arms == "hypercube" else None
     ratios = []
+    counts: list[int] = []
     for _ in range(cell.rounds):
         arms = corners if corners is not None else points_of_sphere(rng, cell.dim)
         duel = policy.ask(arms)
         first, second = duel
         z = arms[first] - arms[second]
-        layers = policy.layer_counts_ if cell.policy == "VACDB" else []
         policy.tell(duel, float(rng.random() < mean(z @ theta)))
-        moved = [k for k, n in enumerate(policy.layer_counts_) if k >= len(layers) or n != layers[k]] if layers else [0]
+        moved = [0]
+        if cell.policy == "VACDB":
+            before, counts = counts or [0] * len(policy.layer_counts_), policy.layer_counts_
+            moved = [layer for layer, count in enumerate(counts) if count != before[layer]]
         ratios += [error(policy, cell.policy, layer, theta) for layer in moved]
     return max(ratios) <= 1.0, max(ratios), ratios[-1]
 
@@ -119,8 +123,14 @@ def part(cell: Cell, seeds: range) -> list[tuple[bool, float, float]]:
     return [one_run(cell, seed) for seed in seeds]
 
 
-def measure(runs: int, processes: int, minutes: float, before: Iterable[dict[str, Any]] = ()) -> list[dict[str, Any]]:
-    """Play all cells that are not in the results from before; start none after `minutes`."""
+def measure(
+    runs: int,
+    processes: int,
+    minutes: float,
+    before: Iterable[dict[str, Any]] = (),
+    keep: Callable[[list[dict[str, Any]]], object] = len,
+) -> list[dict[str, Any]]:
+    """Play all cells that are not in the results from before; start none after `minutes`. Call `keep` after every cell."""
     found, start = list(before), time.perf_counter()
     played = {Cell(**line["cell"]) for line in found}
     with ProcessPoolExecutor(processes) as pool:
@@ -140,6 +150,7 @@ def measure(runs: int, processes: int, minutes: float, before: Iterable[dict[str
                     "median_last": float(np.median(last)),
                 }
             )
+            keep(found)
             print(f"{cell}: {found[-1]} after {time.perf_counter() - start:.0f} s", flush=True)
     return found
 
@@ -227,12 +238,21 @@ def main() -> None:
     parser.add_argument("--read", type=Path)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    stored = {"cells": []} if options.read is None else json.loads(options.read.read_text())
+    stored = {**stored_origin(), "cells": []} if options.read is None else json.loads(options.read.read_text())
     if options.read is None or options.write is not None:
-        stored["cells"] = measure(options.runs, options.processes, options.minutes, stored["cells"])
-        stored = stored_origin() | stored  # results that were read keep their origin
-    if options.write is not None:
-        options.write.write_text(json.dumps(stored))
+        if stored["commit"] != source_commit():
+            parser.error(f"{options.read} is from commit {stored['commit']}, so no lines can be added here")
+        spent = stored["seconds"] if options.read is not None else 0
+        stored["seconds"] = None  # unknown if the measurement is interrupted
+
+        def keep(found: list[dict[str, Any]]) -> None:
+            stored["cells"] = found
+            if options.write is not None:
+                options.write.write_text(json.dumps(stored))
+
+        found = measure(options.runs, options.processes, options.minutes, stored["cells"], keep)
+        stored["seconds"] = None if spent is None else spent + origin().seconds
+        keep(found)
     if options.page is not None:
         options.page.write_text(page(stored))
 
