@@ -305,7 +305,7 @@ bench-system-intervals: for-tests ## Measure the coverage of intervals of system
 bench-systems: for-tests ## Compare ways to choose pairs and prompts in a study of systems (1 CPU hour).
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.systems --page docs/evidence/systems.md
 
-bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (hours). Options: STOPPING="--runs N"
+bench-stopping: for-tests ## Count wrong decisions where features do not explain the votes (2 CPU hours). Options: STOPPING="--runs N --minutes M"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.stopping $(STOPPING)
 
 bench-careless-raters: for-tests ## Measure what careless raters cost and who is flagged (15 CPU minutes). Options: CARELESS="--runs N"

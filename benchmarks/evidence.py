@@ -123,7 +123,7 @@ PAGES: Final = (
         "evidence/stopping.md",
         "make bench-stopping",
         "How often is a stopping decision wrong where features do not explain the votes?",
-        ("benchmarks/quality/stopping.py", *POLICIES, *MODEL),
+        ("benchmarks/quality/stopping.py", "benchmarks/quality/stopping_bound.py", *POLICIES, *MODEL),
     ),
     Evidence(
         "evidence/ties.md",

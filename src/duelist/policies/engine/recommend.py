@@ -89,7 +89,7 @@ def recommend_arm(
 ) -> Recommendation:
     """Return the stopping decision about these arms, with advice."""
     delta, tolerance_in_utility = check_delta(delta), utility_tolerance(*tolerance, policy.link)
-    given = _decision_input(policy, arms, effects, delta, tolerance_in_utility)
+    given = decision_input(policy, arms, effects, delta, tolerance_in_utility)
     found = recommend(given.arms, given.posterior, delta, tolerance_in_utility, rules_out=not given.undecidable)
     warning = given.warning
     if given.confirming and not found.decided:
@@ -104,7 +104,7 @@ def decided_arm_of(
 ) -> int | None:
     """Return the arm that `recommend_arm` decides for, or None while undecided."""
     delta, tolerance_in_utility = check_delta(delta), utility_tolerance(*tolerance, policy.link)
-    given = _decision_input(policy, arms, effects, delta, tolerance_in_utility)
+    given = decision_input(policy, arms, effects, delta, tolerance_in_utility)
     if given.undecidable and len(arms) > 1:
         return None
     return decided_arm(given.arms, given.posterior, delta, tolerance_in_utility)
@@ -137,7 +137,7 @@ def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tu
     return policy.with_arm_effects(arms).suggest(table, pending, exclude=exclude)
 
 
-def _decision_input(
+def decision_input(
     policy: FittedPolicy, arms: Floats, effects: bool | None, delta: float, tolerance: float
 ) -> DecisionInput:
     check_effects(effects)
