@@ -140,6 +140,7 @@ def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tu
 def decision_input(
     policy: FittedPolicy, arms: Floats, effects: bool | None, delta: float, tolerance: float
 ) -> DecisionInput:
+    """Return what the stopping rule is applied to; `tolerance` is in utility."""
     check_effects(effects)
     if policy._player.dim == 0:
         prior = LinearPosterior(np.zeros(arms.shape[1]), np.eye(arms.shape[1]), 1.0)
