@@ -1,4 +1,4 @@
-"""Busy servers: raters who vote while servers are killed, restarted, and several at once; and what must hold afterwards.
+"""Busy servers: people at work while servers are killed, restarted, and several at once; and what must hold afterwards.
 
 python -m tests.helpers.busy_server URL KILLS SEED     kill -9 a busy server, again and again
 """
@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from duelist.server.hidden_names import HiddenNumbers
 from duelist.study import Study, create_study, delete_study
 from duelist.study.administration.tokens import Scope, create_token
 from tests.helpers.busy_owners import Owner
+from tests.helpers.busy_participants import Participants
+from tests.helpers.busy_participants import make as make_people
 from tests.helpers.busy_study import PATIENCE, rebuilt
 from tests.helpers.forked_server import TOKEN, ForkedServer, fork_server
 
@@ -116,7 +119,7 @@ class Raters:
         return answer.json()
 
 
-def check(study: Study, raters: Raters) -> int:
+def check(study: Study, raters: Raters | Participants) -> int:
     """No acknowledged vote lost, none twice; how many there are."""
     votes = study.votes()
     assert [vote.sequence for vote in votes] == list(range(1, len(votes) + 1))
@@ -161,35 +164,45 @@ class Restarts:
 
 
 class Crowd:
-    """Raters of one study, and owners of others, on one server."""
+    """Raters of one study, participants of another, and owners of more, on one server."""
 
-    def __init__(self, address: str, study: Study, seed: int) -> None:
+    def __init__(self, address: str, study: Study, people: Study, seed: int) -> None:
         tokens = rater_tokens(study, [f"rater {k}" for k in range(RATERS)])
         self.raters = Raters([address], study.id, tokens)
+        self.participants = Participants(address, TOKEN, people, seed)
         self.owners = [Owner(address, TOKEN, 1000 * seed + k) for k in range(OWNERS)]
 
     def begin(self) -> None:
         self.raters.begin()
+        self.participants.begin()
         for owner in self.owners:
             owner.begin()
 
     def end(self) -> None:
         for owner in self.owners:
             owner.end()
+        self.participants.end()
         self.raters.end()
 
-    def deeds(self) -> Counter[str]:
+    def owners_deeds(self) -> Counter[str]:
         return sum((owner.deeds for owner in self.owners), Counter())
 
     def check(self) -> None:
-        failures = [*self.raters.failures, *(failure for owner in self.owners for failure in owner.failures)]
+        owners = [failure for owner in self.owners for failure in owner.failures]
+        failures = [*self.raters.failures, *self.participants.failures, *owners]
         assert not failures, failures[:3]
 
-    def wait_for_progress(self, also_owners: bool) -> None:
-        """Wait until a vote was acknowledged, and an owner's action, too: killing an idle server tests nothing."""
-        votes, deeds = len(self.raters.acknowledged), self.deeds().total()
+    def wait_for_progress(self, luck: random.Random) -> None:
+        """Wait until a vote was acknowledged, and sometimes another action, too: killing an idle server tests nothing."""
+        counts: list[Callable[[], int]] = [
+            lambda: len(self.raters.acknowledged),
+            lambda: self.owners_deeds().total(),
+            lambda: self.participants.deeds.total(),
+        ]
+        waited_for = {counts[0], luck.choice(counts)}
+        before = {count: count() for count in waited_for}
         give_up = time.monotonic() + PATIENCE
-        while len(self.raters.acknowledged) == votes or (also_owners and self.deeds().total() == deeds):
+        while any(count() == before[count] for count in waited_for):
             assert time.monotonic() < give_up, f"nothing was acknowledged for {PATIENCE} seconds"
             self.check()
             time.sleep(0.001)
@@ -203,7 +216,7 @@ class KillReport:
     acknowledged: int
     votes: int
     actions: dict[str, int]
-    """Acknowledged actions of owners, by kind."""
+    """Acknowledged actions of owners and participants, by kind."""
     median_restart: float
     longest_restart: float
     """Seconds from a kill until the next server answers."""
@@ -211,7 +224,7 @@ class KillReport:
     def __str__(self) -> str:
         return (
             f"{self.kills} kills, {self.acknowledged} votes acknowledged, {self.votes} in the log: none lost, none twice; "
-            f"owners' actions: {self.actions}; "
+            f"actions: {self.actions}; "
             f"a restart took {self.median_restart:.2f} s, at most {self.longest_restart:.2f} s"
         )
 
@@ -219,14 +232,14 @@ class KillReport:
 def kill(url: str, kills: int, seed: int = 0) -> KillReport:
     """Kill a server under load at random moments, start another, continue; return a report."""
     luck = random.Random(seed)
-    study = make(url, n_arms=200, dim=16)
+    study, people = make(url, n_arms=200, dim=16), make_people(url)
     with tempfile.TemporaryDirectory() as folder:
         restarts = Restarts(url, Path(folder), luck)
-        crowd = Crowd(restarts.server.address, study, seed)
+        crowd = Crowd(restarts.server.address, study, people, seed)
         crowd.begin()
         try:
             for _ in range(kills):
-                crowd.wait_for_progress(also_owners=luck.random() < 0.5)
+                crowd.wait_for_progress(luck)
                 time.sleep(luck.choice([0.01, 0.1, 0.5]) * luck.random())
                 restarts.kill()
             restarts.server.wait()
@@ -234,17 +247,21 @@ def kill(url: str, kills: int, seed: int = 0) -> KillReport:
             crowd.end()
             restarts.server.stop()
         crowd.check()
-        assert "Traceback" not in restarts.server.log.read_text()
+        logged = restarts.server.log.read_text()
+        assert "Traceback" not in logged, logged[logged.index("Traceback") :][:3000]
     total = check(study, crowd.raters)
     assert crowd.raters.lost_connections >= kills / 2
     assert study.policy().snapshot() == rebuilt(study).snapshot(), "the policy is not its log"
-    study.close()
-    delete_study(study.name, url)
+    check(people, crowd.participants)
+    crowd.participants.check(people)
+    for each in (study, people):
+        each.close()
+        delete_study(each.name, url)
     return KillReport(
         kills,
         len(crowd.raters.acknowledged),
         total,
-        dict(sorted(crowd.deeds().items())),
+        dict(sorted((crowd.owners_deeds() + crowd.participants.deeds).items())),
         float(np.median(restarts.seconds)),
         max(restarts.seconds),
     )

@@ -108,10 +108,11 @@ def kills(lines: Lines) -> str:
                 f"{most(own, 'longest_restart'):.1f} s",
             ]
         )
-    columns = ["database", "kills", "votes acknowledged", "owners' actions acknowledged", "longest restart"]
+    columns = ["database", "kills", "votes acknowledged", "other actions acknowledged", "longest restart"]
     return (
-        "The server is killed with SIGKILL at random moments while eight raters vote and owners import, archive, restore and delete. "
-        f"No acknowledged vote or action was lost, and none counted twice.\n\n{table(columns, rows)}"
+        "The server is killed with SIGKILL at random moments while eight raters vote, participants go from a recruiting link over consent, "
+        "questionnaire and practice to a completion code, and owners import, archive, restore, delete, exclude, reinstate and change the "
+        f"flow. No acknowledged vote or action was lost, and none counted twice.\n\n{table(columns, rows)}"
     )
 
 

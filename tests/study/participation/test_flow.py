@@ -19,6 +19,8 @@ from duelist.study import (
     load_study,
     restore_study,
 )
+from duelist.study.storage.rows import RaterRow
+from duelist.study.storage.sql.transaction import SqlTransaction
 
 QUESTIONS: list[dict[str, Any]] = [
     {"name": "age", "text": "How old are you?", "kind": "number", "required": False},
@@ -85,6 +87,18 @@ def test_a_new_version_of_the_form_asks_again() -> None:
     assert study.next_step("ana") == "consent"
     with pytest.raises(InvalidInput, match="consent form"):
         study.consent("ana", old)
+
+
+def test_a_repeated_consent_keeps_the_time_of_the_first() -> None:
+    made_first = made(flow={"consent": {"text": "Agree?"}})
+    seconds = iter(range(10**9, 10**9 + 100, 10))
+    study = Study(made_first._storage, made_first._storage.list_studies()[0], lambda: float(next(seconds)))
+    study.consent("ana", version(study))
+    first = study.rater("ana").consented_at
+    study.consent("ana", version(study))
+    assert study.rater("ana").consented_at == first
+    study.consent("ana", version(study), agrees=False)  # withdrawn
+    assert study.departure("ana") is not None
 
 
 def test_without_agreement_or_with_an_ineligible_answer_participation_ends() -> None:
@@ -158,6 +172,33 @@ def test_rules_exclude_raters(rules: dict[str, Any], outcomes: list[str], second
     vote(study, "ana", outcomes, seconds)
     rater = study.rater("ana")
     assert (rater.excluded_by, rater.blocked, rater.excluded) == (rule, rule is not None, rule is not None)
+
+
+def test_a_rule_and_its_exclusion_are_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies in between would leave a rater blocked without the rule, and reinstating them would not last."""
+    study = made(flow={"exclusion": {"one_side": 0.9, "after": 5}})
+    vote(study, "ana", ["first"] * 4)
+    writes: list[RaterRow] = []
+    put = SqlTransaction.put_rater
+
+    def put_rater(tx: SqlTransaction, row: RaterRow) -> None:
+        writes.append(row)
+        put(tx, row)
+
+    monkeypatch.setattr(SqlTransaction, "put_rater", put_rater)
+    vote(study, "ana", ["first"])
+    assert [(row.blocked, row.excluded, (row.participation or {}).get("excluded_by")) for row in writes] == [
+        (True, True, "side")
+    ]
+
+
+def test_a_rule_does_not_exclude_those_whom_the_owner_reinstates_meanwhile() -> None:
+    study = made(flow={"exclusion": {"one_side": 0.9, "after": 5}})
+    vote(study, "ana", ["first"] * 5)
+
+    study.reinstate("ana")
+    study._block("ana", exclude_votes=True, rule="side")  # by a process that found the rule broken before
+    assert not study.rater("ana").blocked
 
 
 def test_failed_gold_pairs_exclude_and_reinstating_is_for_good() -> None:

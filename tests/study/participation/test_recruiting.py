@@ -212,6 +212,23 @@ def test_a_drop_out_frees_the_place_and_pairs() -> None:
     assert study.rater("ben").ending is None
 
 
+def test_a_drop_out_does_not_come_back_beyond_a_quota() -> None:
+    clock = Clock()
+    home = {"name": "home", "text": "Where?", "kind": "choice", "options": ["north", "south"], "quotas": {"south": 1}}
+    study = make(clock, Recruiting(places=3, idle_minutes=30), flow={"questions": [home]})
+    study.enter("ana")
+    study.answer("ana", {"home": "south"})
+    clock.now += 40 * MINUTE
+    study.enter("ben")
+    study.answer("ben", {"home": "south"})
+    assert [study.rater(name).ending for name in ("ana", "ben")] == ["timed_out", None]
+    with pytest.raises(ParticipationEnded):
+        study.ask("ana")
+    study.block("ben")
+    study.ask("ana")
+    assert study.departure("ana") is None
+
+
 def test_those_who_have_finished_keep_their_place_and_invited_raters_take_none() -> None:
     clock = Clock()
     study = make(clock, Recruiting(places=1, idle_minutes=1), max_votes_per_rater=2)

@@ -77,14 +77,22 @@ class RaterAdministration(StudyBase):
         them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
         been blocked.
         """
-        rater = checked_rater(rater)
+        self._block(checked_rater(rater), exclude_votes)
+        return self.rater(rater)
+
+    def _block(self, rater: str, exclude_votes: bool, rule: str | None = None) -> None:
+        """Block a rater in one transaction; a rule blocks only those whom nobody has blocked or reinstated meanwhile."""
         prepared = self._prepare(rater, excluded=exclude_votes)
         with self._changing() as tx:
             before = self._row(rater)
+            state = Participation.of(before)
+            if rule is not None:
+                if before.blocked or state.is_exempt:
+                    return
+                before = before._replace(participation=replace(state, excluded_by=rule).to_json())
             at = self._now() if before.blocked_at is None else before.blocked_at
             self._put(tx, before._replace(blocked=True, excluded=exclude_votes, blocked_at=at), prepared)
             release_all(tx, rater)
-        return self.rater(rater)
 
     def reinstate(self, rater: str) -> Rater:
         """Undo `block`: ask a rater again, accept their votes, and count excluded ones again."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from duelist.core.errors import InvalidInput, ParticipationEnded, RaterExists, StudyFull, StudyNotOpen
 from duelist.study.base import StudyBase
 from duelist.study.cache import StudyCache
-from duelist.study.participation.places import free_places, put_participation, release_idle
+from duelist.study.participation.places import finds_place, put_participation, release_idle
 from duelist.study.participation.recruiting import MAX_PARAMETERS, Recruiting, checked_parameters
 from duelist.study.participation.state import Participation
 from duelist.study.records import StudyState
@@ -93,9 +93,8 @@ class StudyEntry(StudyBase):
             rater = checked_rater(value) if value and value.strip() else None
             row = None if rater is None else cache.raters.get(rater)
             returns = row is not None and _is_same_person(cache, row, given)
-            state = Participation.from_json(row.participation if row is not None and returns else None)
-            is_full = free_places(cache) <= 0 and (not returns or state.ending == "timed_out")
-            departure = Departure("full", recruiting.full.code, recruiting.full.address(given)) if is_full else None
+            has_place = finds_place(cache, row if returns else None)
+            departure = None if has_place else Departure("full", recruiting.full.code, recruiting.full.address(given))
             return Admission(
                 cache.state,
                 cache.settings.open_registration,
@@ -149,7 +148,7 @@ def check_takes_part(tx: Transaction, cache: StudyCache, rater: str) -> None:
     state = Participation.from_json(None if row is None else row.participation)
     if row is None or state.ending not in ("screened_out", "timed_out", "full"):
         return
-    if state.ending == "timed_out" and free_places(cache) > 0:
+    if state.ending == "timed_out" and finds_place(cache, row):
         put_participation(tx, cache, row, replace(state, ending=None))
         return
     raise ParticipationEnded(
@@ -173,9 +172,7 @@ def _admit(tx: Transaction, cache: StudyCache, rater: str, parameters: Mapping[s
     if not returns and (row is not None or tx.leases_of(rater) or tx.first_vote_of(rater) is not None):
         raise RaterExists(f"There is a rater {rater!r} already.", "Choose another name.", field="name")
     release_idle(tx, cache, now)
-    state = Participation.from_json(None if row is None else cache.raters[rater].participation)
-    holds_place = returns and state.ending != "timed_out"
-    if not holds_place and free_places(cache) <= 0:
+    if not finds_place(cache, cache.raters[rater] if returns else None):
         raise StudyFull(
             f"All {cache.settings.recruiting.places} places of study {cache.name!r} are taken.",
             "Raise `places` in the setting recruiting, or wait until a participant drops out.",

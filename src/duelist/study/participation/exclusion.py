@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Final
 
 from duelist.study.administration.raters import RaterAdministration
 from duelist.study.participation.flow import ExclusionRules
-from duelist.study.participation.places import put_participation
 from duelist.study.participation.state import Participation
 from duelist.study.records import DuelKind, Outcome, current_votes
 from duelist.study.storage import RaterVote, Transaction
@@ -33,12 +31,7 @@ class AutomaticExclusion(RaterAdministration):
                 is_settled = row is not None and (row.blocked or Participation.of(row).is_exempt)
                 rule = None if is_settled else broken_rule(tx, rules, rater)
             if rule is not None:
-                self.block(rater, exclude_votes=True)
-                self._write(lambda tx, rater=rater, rule=rule: self._record_rule(tx, rater, rule))  # type: ignore[misc]
-
-    def _record_rule(self, tx: Transaction, rater: str, rule: str) -> None:
-        row = self._write_cache.raters[rater]
-        put_participation(tx, self._write_cache, row, replace(Participation.of(row), excluded_by=rule))
+                self._block(rater, exclude_votes=True, rule=rule)
 
 
 def broken_rule(tx: Transaction, rules: ExclusionRules, rater: str) -> str | None:

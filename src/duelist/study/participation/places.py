@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from duelist.study.cache import StudyCache
+from duelist.study.participation.flow import Question
 from duelist.study.participation.state import Participation
 from duelist.study.storage import LeaseState, RaterRow, Transaction
 from duelist.study.voting.tell import find_duel, return_lease
@@ -28,6 +30,29 @@ def free_places(cache: StudyCache) -> float:
     if places is None:
         return float("inf")
     return places - sum(state.ending in _HOLDERS and not row.blocked for row, state in participants(cache))
+
+
+def is_over_quota(cache: StudyCache, question: Question, answer: Any, rater: str) -> bool:
+    """Whether as many other raters as the quota allows have chosen this option, and hold their place."""
+    if answer not in question.quotas:
+        return False
+    others = (row for row in cache.raters.values() if row.name != rater and not row.blocked)
+    holders = (row for row in others if Participation.of(row).ending in _HOLDERS)
+    return sum(row.attributes.get(question.name) == answer for row in holders) >= question.quotas[answer]
+
+
+def finds_place(cache: StudyCache, row: RaterRow | None) -> bool:
+    """Whether there is a place for someone new (None), or for a rater who comes back; one who timed out needs a new place.
+
+    Their answers count for the quotas again, which others may have filled meanwhile.
+    """
+    if row is not None and Participation.of(row).ending != "timed_out":
+        return True
+    if row is not None:
+        for question in cache.settings.flow.questions:
+            if is_over_quota(cache, question, row.attributes.get(question.name), row.name):
+                return False
+    return free_places(cache) > 0
 
 
 def release_idle(tx: Transaction, cache: StudyCache, now: int) -> None:

@@ -9,8 +9,7 @@ from typing import Any, Literal
 from duelist.core.errors import InvalidInput, ParticipationEnded, StepMissing
 from duelist.study.base import StudyBase
 from duelist.study.cache import StudyCache
-from duelist.study.participation.flow import Question
-from duelist.study.participation.places import put_participation
+from duelist.study.participation.places import is_over_quota, put_participation
 from duelist.study.participation.state import Participation
 from duelist.study.storage import RaterRow, Transaction
 from duelist.study.validation import checked_rater
@@ -41,7 +40,9 @@ class StudySteps(StudyBase):
                     "Read the form again.",
                     field="version",
                 )
-            agreed = replace(state, consented_at=now, consent_version=version)
+            agreed = state  # a repeated request keeps the time of the first
+            if state.consent_version != version:
+                agreed = replace(state, consented_at=now, consent_version=version)
             put_participation(tx, cache, row, agreed if agrees else replace(state, ending="screened_out"))
 
         self._write(record)
@@ -65,7 +66,7 @@ class StudySteps(StudyBase):
             ending = state.ending
             if any(question.accept and given[question.name] not in question.accept for question in questions):
                 ending = "screened_out"
-            elif any(_is_over_quota(cache, question, given[question.name], row.name) for question in questions):
+            elif any(is_over_quota(cache, question, given[question.name], row.name) for question in questions):
                 ending = "full"
             kept = {**row.attributes, **{name: value for name, value in given.items() if value is not None}}
             row = row._replace(attributes=kept)
@@ -117,12 +118,3 @@ def _check_taken(cache: StudyCache, row: RaterRow, state: Participation, *steps:
 
 def _missing(rater: str, step: Step) -> StepMissing:
     return StepMissing(f"{rater!r} has not taken the step {step!r}.", "Take it first.", step=step)
-
-
-def _is_over_quota(cache: StudyCache, question: Question, answer: Any, rater: str) -> bool:
-    """Whether as many other raters as the quota allows have chosen this option, and hold their place."""
-    if answer not in question.quotas:
-        return False
-    others = (row for row in cache.raters.values() if row.name != rater and not row.blocked)
-    holders = (row for row in others if Participation.of(row).ending in (None, "completed"))
-    return sum(row.attributes.get(question.name) == answer for row in holders) >= question.quotas[answer]
