@@ -106,3 +106,15 @@ def test_answers_of_other_kinds_are_an_error():
     posterior = fit(votes, Utility((arm_effects(7),)), PAIR_WITH_LEVEL)
     with pytest.raises(InvalidInput, match="Raters can differ only in votes for one of two items"):
         fit_raters(votes, posterior)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_raters_who_all_answer_at_random_have_likely_lapses(seed):
+    """Their votes hardly count, so the loss does not show a step too far."""
+    rng = np.random.default_rng(seed)
+    n, rater = 60, np.repeat(np.arange(12), 30)
+    first = rng.integers(n, size=len(rater))
+    items = np.stack([first, (first + rng.integers(1, n, size=len(rater))) % n], axis=1)
+    votes = as_votes(n, items, rng.integers(2, size=len(rater)), rater, PAIR)
+    raters = fit_raters(votes, fit(votes, Utility((arm_effects(n),)), PAIR)).raters
+    assert np.all((raters.lapse > 1e-3) & (raters.lapse < 0.5))

@@ -51,6 +51,8 @@ _PRECISION: Final = 1e-18
 _NEAR: Final = 1e-3
 _ROUNDING: Final = 1e-12
 _SHORTEST: Final = 1e-10
+_LONGEST: Final = 2.0
+"""The largest change of a rater's parameter in one step, in log-odds; beyond it the curvature says too little."""
 _LEAST_WEIGHT: Final = 1e-6
 _MOST_SHARE: Final = 0.9
 _TINY: Final = 1e-12
@@ -108,7 +110,7 @@ def fit_raters(
 def convex_step(model: RaterLoss, beta: Floats, extra: Floats) -> tuple[Floats, Floats, Derivatives]:
     """Return where one step with the convex curvature leads, and the derivatives before it."""
     now = model.derivatives(beta, extra, exact=False)
-    by_beta, by_extra, _ = _descent(now)
+    by_beta, by_extra, _ = _descent(model, now)
     return *_step_down(model, now, beta, extra, by_beta, by_extra), now
 
 
@@ -119,11 +121,11 @@ def minimum(
     exact, done = False, False
     now = model.derivatives(beta, extra, exact)
     for _ in range(steps):
-        by_beta, by_extra, promised = _descent(now)
+        by_beta, by_extra, promised = _descent(model, now)
         if exact and not promised > 0.0:
             exact = False
             now = model.derivatives(beta, extra, exact)
-            by_beta, by_extra, promised = _descent(now)
+            by_beta, by_extra, promised = _descent(model, now)
         done = promised <= precision * (1.0 + abs(now.loss))
         if done:  # the last step doubles the correct digits
             beta, extra = beta - by_beta, extra - by_extra
@@ -146,13 +148,20 @@ def _step_down(
     return beta - size * by_beta, extra - size * by_extra
 
 
-def _descent(now: Derivatives) -> tuple[Floats, Floats, float]:
-    """Return a step and the decrease that it promises; NaN where the curvature is not positive."""
+def _descent(model: RaterLoss, now: Derivatives) -> tuple[Floats, Floats, float]:
+    """Return a step and the decrease that it promises; NaN where the curvature is not positive.
+
+    The step of each rater is shortened to `_LONGEST`: far from the mode of a lapse there is nearly no curvature, and the loss
+    does not show a step too far of a rater whose votes hardly count.
+    """
     try:
         by_beta, by_extra = newton_step(now)
     except LinAlgError:
         return np.zeros(0), np.zeros(0), np.nan
-    return by_beta, by_extra, float(now.by_beta @ by_beta + now.by_extra @ by_extra)
+    promised = float(now.by_beta @ by_beta + now.by_extra @ by_extra)
+    own = by_extra[model.n_common :].reshape(model.n_kinds, -1)
+    longest = np.maximum(np.abs(own).max(axis=0, initial=0.0), _LONGEST)
+    return by_beta, np.concatenate([by_extra[: model.n_common], (own * (_LONGEST / longest)).ravel()]), promised
 
 
 def _moved(one: RaterEffects, other: RaterEffects) -> float:
