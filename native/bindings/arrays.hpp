@@ -47,7 +47,6 @@ using Tensor3 = AlignedArray<const double, nb::ndim<3>>;
 using Tensor4 = AlignedArray<const double, nb::ndim<4>>;
 using Integers = AlignedArray<const i64, nb::ndim<1>>;
 using IndexPairs = AlignedArray<const i64, nb::shape<-1, 2>>;
-using FingerprintPair = AlignedArray<const u64, nb::shape<2>>;
 using Words = AlignedArray<const u64, nb::shape<4>>;  // the state of a generator
 
 inline Sfc64 generator(const Words& words) { return Sfc64(std::span<const u64, 4>(words.data(), 4)); }

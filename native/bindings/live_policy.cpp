@@ -87,19 +87,19 @@ bool tell(LivePolicy& policy, nb::object duel, nb::object outcome, nb::object we
 
 // -- stateless use, with the pending duels of a log -------------------------------------------
 
-std::tuple<i64, i64, i64, double> consider(LivePolicy& policy, Matrix arms, Matrix differences, Integers layers,
+std::tuple<i64, i64, i64, double> consider(LivePolicy& policy, Matrix arms, Tensor3 pending_arms, Integers layers,
                                            Vector shares, std::optional<Words> words, i64 rounds, bool distinct,
                                            const IndexPairs& exclude) {
     Exclusive exclusive(policy);
-    i64 count = differences.extent(0);
+    i64 count = pending_arms.extent(0), dim = state_of(policy).dim;
     require(layers.extent(0) == count && shares.extent(0) == count &&
-                (count == 0 || differences.extent(1) == state_of(policy).dim),
+                (count == 0 || (pending_arms.extent(1) == 2 && pending_arms.extent(2) == dim)),
             "The pending duels do not match the policy.");
     require(rounds <= MAX_ROUNDS, "rounds is too large.");
     std::vector<PendingDuel> pending;
     for (i64 k = 0; k < count; k++) {
         require(layers.data()[k] < policy.max_layers(), "A pending duel has an invalid layer.");
-        pending.push_back({differences.data() + k * policy.state->dim, layers.data()[k], shares.data()[k]});
+        pending.push_back({pending_arms.data() + k * 2 * dim, layers.data()[k], shares.data()[k]});
     }
     PairSet excluded = pair_set(exclude, arms.extent(0));
     ArmTable table = table_of(policy, arms, distinct, excluded);
@@ -113,25 +113,18 @@ std::tuple<i64, i64, i64, double> consider(LivePolicy& policy, Matrix arms, Matr
     return {duel.first, duel.second, duel.layer, duel.share};
 }
 
-bool differs(const Vector& difference) {
-    auto numbers = difference.span();
-    return std::any_of(numbers.begin(), numbers.end(), [](double d) { return d != 0.0; });
-}
-
-DuelFingerprints fingerprints_of(const std::optional<FingerprintPair>& arms) {
-    return arms ? DuelFingerprints{arms->data()[0], arms->data()[1]} : DuelFingerprints{};
-}
-
 void learn(LivePolicy& policy, Vector difference, double outcome, double weight, i64 layer, double share,
-           std::optional<FingerprintPair> fingerprints, bool tie) {
+           std::optional<Matrix> arms, bool tie) {
     Exclusive exclusive(policy);
-    require(difference.extent(0) == state_of(policy).dim, "The difference does not match the policy.");
+    i64 dim = state_of(policy).dim;
+    require(difference.extent(0) == dim, "The difference does not match the policy.");
+    require(!arms || (arms->extent(0) == 2 && arms->extent(1) == dim), "The arms do not match the policy.");
     require(layer >= -1 && layer < policy.max_layers(), "The layer is invalid.");
     require(outcome >= 0.0 && outcome <= 1.0 && weight > 0.0 && weight <= MAX_WEIGHT && share >= 0.0 && share < INF,
             "outcome, weight or share is invalid.");
-    const DuelFingerprints arms = fingerprints_of(fingerprints);
+    const double* compared = arms ? arms->data() : nullptr;
     nb::gil_scoped_release release;
-    policy.learn(difference.data(), outcome, weight, layer, share, arms, tie);
+    policy.learn(difference.data(), outcome, weight, layer, share, compared, tie);
 }
 
 std::tuple<i64, double> place(LivePolicy& policy, Vector difference) {
@@ -163,7 +156,7 @@ std::optional<BatchResult> ask_batch(LivePolicy& policy, Tensor3 arms, i64 k, i6
     bool selects_pairs = policy.rule->designs() && candidates > 1 && candidates < MANY_ARMS;
     require(k <= (selects_pairs ? pairs : n), "k exceeds the number of duels to select from.");
     PolicyState state = policy.state_for_batch(contexts);  // while this thread holds the lock
-    const DifferenceSet pending = policy.pending_differences();
+    const std::vector<PendingDuel> pending = policy.pending_to_exclude();
     std::optional<BatchDecision> batch;
     {
         nb::gil_scoped_release release;
@@ -223,17 +216,16 @@ FloatArray learned(LivePolicy& policy) {
 
 // -- pending duels and pair counts, for snapshots ---------------------------------------------
 
-using PendingRecord = std::tuple<i64, i64, i64, i64, double, FloatArray, WordArray>;
+using PendingRecord = std::tuple<i64, i64, i64, i64, double, FloatArray>;
 
-// (id, first, second, layer, share, difference, fingerprints) of each pending duel.
+// (id, first, second, layer, share, features of the two arms) of each pending duel.
 std::vector<PendingRecord> pending(const LivePolicy& policy) {
     Exclusive exclusive(policy);
     std::vector<PendingRecord> records;
     for (const auto& [id, asked] : policy.pending) {
-        u64 fingerprints[] = {asked.arms.first, asked.arms.second};
         const Decision& duel = asked.duel;
-        records.emplace_back(id, duel.first, duel.second, duel.layer, duel.share, to_numpy(asked.difference),
-                             to_numpy(fingerprints, {2}));
+        records.emplace_back(id, duel.first, duel.second, duel.layer, duel.share,
+                             to_numpy(asked.arms.data(), {2, policy.state->dim}));
     }
     return records;
 }
@@ -252,19 +244,15 @@ std::optional<std::pair<i64, i64>> pending_positions(const LivePolicy& policy, i
     return std::pair(found->second.duel.first, found->second.duel.second);
 }
 
-void add_pending(LivePolicy& policy, i64 id, i64 first, i64 second, i64 layer, double share, Vector difference,
-                 std::optional<FingerprintPair> fingerprints) {
+void add_pending(LivePolicy& policy, i64 id, i64 first, i64 second, i64 layer, double share, Matrix arms) {
     Exclusive exclusive(policy);
     const PolicyState& state = state_of(policy);
-    DuelFingerprints arms = fingerprints_of(fingerprints);
-    bool is_valid = difference.extent(0) == state.dim && is_in_range(difference.data(), state.dim) && layer >= -1 &&
-                    layer < state.n_layers() && id >= 0 && id < policy.next_id && first >= 0 && second >= 0 &&
-                    share >= 0.0 && share < INF;
-    bool is_consistent = !arms.given() || arms.first != arms.second || !differs(difference);
-    if (!is_valid || !is_consistent)
+    bool is_valid = arms.extent(0) == 2 && arms.extent(1) == state.dim && is_in_range(arms.data(), 2 * state.dim) &&
+                    layer >= -1 && layer < state.n_layers() && id >= 0 && id < policy.next_id && first >= 0 &&
+                    second >= 0 && share >= 0.0 && share < INF;
+    if (!is_valid)
         throw std::invalid_argument("Pending duel " + std::to_string(id) + " does not match the state.");
-    auto numbers = difference.span();
-    AskedDuel asked{{first, second, layer, share}, {numbers.begin(), numbers.end()}, arms};
+    AskedDuel asked{{first, second, layer, share}, {arms.data(), arms.data() + 2 * state.dim}};
     policy.pending.insert_or_assign(id, std::move(asked));
 }
 
@@ -276,22 +264,15 @@ void set_next_id(LivePolicy& policy, i64 id) {
 std::optional<ArrayDict> pair_counts(const LivePolicy& policy) {
     Exclusive exclusive(policy);
     if (!policy.pair_counts.complete()) return std::nullopt;
-    return write_pair_counts(policy.pair_counts);
+    return write_pair_counts(policy.pair_counts, policy.state->dim);
 }
 
 void set_pair_counts(LivePolicy& policy, const ArrayDict& arrays) {
     Exclusive exclusive(policy);
     const PolicyState& state = state_of(policy);
-    PairCounts counts = read_pair_counts(arrays, policy.max_counted_pairs());
+    PairCounts counts = read_pair_counts(arrays, state.dim, policy.max_counted_pairs());
     require(counts.pairs().empty() || state.has_learned(), "Votes are counted, but none were learned.");
     policy.pair_counts = std::move(counts);
-}
-
-WordArray arm_fingerprints(Matrix arms) {
-    std::vector<u64> fingerprints;
-    for (i64 a = 0; a < arms.extent(0); a++)
-        fingerprints.push_back(fingerprint(arms.data() + a * arms.extent(1), arms.extent(1)));
-    return to_numpy(fingerprints);
 }
 
 }  // namespace
@@ -328,10 +309,10 @@ void bind_live_policy(nb::module_& m) {
         .def("ask_with_exclusions", &ask_with_exclusions, "arms"_a, "distinct"_a, "exclude"_a)
         .def("tell", &tell, "duel"_a.none(), "outcome"_a.none(), "weight"_a.none(), "tie"_a = false)
         .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a, "counts"_a = nb::none())
-        .def("consider", &consider, "arms"_a, "differences"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
+        .def("consider", &consider, "arms"_a, "pending"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
              "distinct"_a, "exclude"_a)
         .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a,
-             "fingerprints"_a = nb::none(), "tie"_a = false)
+             "arms"_a = nb::none(), "tie"_a = false)
         .def("place", &place, "difference"_a)
         .def(
             "forget",
@@ -360,12 +341,10 @@ void bind_live_policy(nb::module_& m) {
         .def("pending", &pending)
         .def("pending_ids", &pending_ids)
         .def("pending_positions", &pending_positions, "id"_a)
-        .def("add_pending", &add_pending, "id"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "difference"_a,
-             "fingerprints"_a = nb::none())
+        .def("add_pending", &add_pending, "id"_a, "first"_a, "second"_a, "layer"_a, "share"_a, "arms"_a)
         .def("pair_counts", &pair_counts)
         .def("set_pair_counts", &set_pair_counts, "arrays"_a);
     m.attr("MAX_COUNTED_PAIRS") = PairCounts::MAX_PAIRS;
-    m.def("arm_fingerprints", &arm_fingerprints, "arms"_a);
     m.def("set_duel_class", [](nb::type_object cls) { duel_class.set(cls); }, "cls"_a);
 }
 

@@ -32,7 +32,7 @@ void whiten(const double* factor, i64 dim, const std::vector<i64>& contexts, dou
 }
 
 void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                 const DifferenceSet& pending, i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
+                 const std::vector<PendingDuel>& pending, i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
     Workspace workspace;
     AlignedDoubles buffer;
     i64 dim = state.dim;
@@ -67,7 +67,7 @@ void downdate(double* a, const double* p, double square, i64 dim) {
 }
 
 ContextDecisions decide_all(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                            const DifferenceSet& pending, bool distinct, i64 threads) {
+                            const std::vector<PendingDuel>& pending, bool distinct, i64 threads) {
     ContextDecisions decided;
     decided.duels.resize(static_cast<std::size_t>(contexts.n));
     decided.whitened.fit(contexts.n * state.dim);
@@ -143,7 +143,7 @@ BatchDecision designed(const std::vector<DesignedPair>& chosen) {
 }  // namespace
 
 std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                                          const DifferenceSet& pending, i64 k, bool distinct, i64 threads) {
+                                          const std::vector<PendingDuel>& pending, i64 k, bool distinct, i64 threads) {
     Workspace workspace;
     rule.prepare(state, workspace);
     if (k >= 0 && rule.designs() && contexts.candidates > 1 && contexts.candidates < MANY_ARMS)

@@ -23,9 +23,9 @@ struct BatchDecision {
 // The k contexts are selected greedily by the growth of log det Sigma that their duels add to those before; ties go to
 // the first. Greedy selection reaches at least 1 - 1/e of the best total (Nemhauser, Wolsey and Fisher 1978), and
 // because values only decrease, few have to be updated in each step. A rule that designs batches selects contexts and
-// pairs together (`d_optimal_design.hpp`), up to MANY_ARMS candidates. Pairs with a `pending` difference are excluded
-// while a context has others.
+// pairs together (`d_optimal_design.hpp`), up to MANY_ARMS candidates. Pending pairs are excluded while a context has
+// others.
 std::optional<BatchDecision> decide_batch(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                                          const DifferenceSet& pending, i64 k, bool distinct, i64 threads);
+                                          const std::vector<PendingDuel>& pending, i64 k, bool distinct, i64 threads);
 
 }  // namespace duelist

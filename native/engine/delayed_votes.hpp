@@ -26,7 +26,8 @@ public:
         if (id < 0) return -1;
         const AskedDuel& asked = policy_.pending.at(id);
         const Decision& duel = asked.duel;
-        bool differ = std::any_of(asked.difference.begin(), asked.difference.end(), [](double d) { return d != 0.0; });
+        const double *first = asked.arms.data(), *second = first + r.dim;
+        bool differ = !std::equal(first, second, second);
         shown = {duel.first, duel.second, differ && duel.share > 0.0 && duel.layer >= 0 ? duel.layer + 1 : 0};
         return id;
     }

@@ -15,8 +15,7 @@ namespace duelist {
 // What `tell` needs to know about a duel that was asked.
 struct AskedDuel {
     Decision duel;
-    std::vector<double> difference;
-    DuelFingerprints arms;
+    std::vector<double> arms;  // features of the two (2, dim)
 };
 
 class LivePolicy {
@@ -33,7 +32,7 @@ public:
     void begin(const PolicyState& first) {
         state = first;
         pending.clear();  // they belong to the previous state
-        pair_counts = PairCounts(max_counted_pairs());
+        pair_counts = PairCounts(state->dim, max_counted_pairs());
         if (state->has_learned()) pair_counts.discard();  // these votes were not counted here
         workspace_.cache.reset();
         rule->ensure_layers(*state);
@@ -54,11 +53,9 @@ public:
     }
 
     i64 add_pending_duel(const Decision& duel, const ArmTable& table) {
-        std::vector<double> difference(static_cast<std::size_t>(table.dim));
-        subtract(table.arm(duel.first), table.arm(duel.second), table.dim, difference.data());
-        DuelFingerprints arms{fingerprint(table.arm(duel.first), table.dim),
-                              fingerprint(table.arm(duel.second), table.dim)};
-        pending.emplace(next_id, AskedDuel{duel, std::move(difference), arms});
+        std::vector<double> arms(table.arm(duel.first), table.arm(duel.first) + table.dim);
+        arms.insert(arms.end(), table.arm(duel.second), table.arm(duel.second) + table.dim);
+        pending.emplace(next_id, AskedDuel{duel, std::move(arms)});
         return next_id++;
     }
 
@@ -68,7 +65,8 @@ public:
     void tell(i64 id, double outcome, double weight, bool tie = false) {
         auto found = pending.find(id);
         const AskedDuel& asked = found->second;
-        learn_and_count(asked.duel, {asked.difference.data(), outcome, tie}, weight, asked.arms);
+        const double* arms = asked.arms.data();
+        learn_and_count(asked.duel, {difference_of(arms), outcome, tie}, weight, arms);
         pending.erase(found);
     }
 
@@ -81,9 +79,10 @@ public:
         return decide_given_pending(copy, table, others);
     }
 
-    // Learn the outcome of any duel. The state is a function of the outcomes in their order.
+    // Learn the outcome of any duel; `arms` is null if they are unknown. The state is a function of the outcomes in their
+    // order.
     void learn(const double* difference, double outcome, double weight, i64 layer, double share,
-               const DuelFingerprints& arms, bool tie = false) {
+               const double* arms, bool tie = false) {
         next_id++;
         state->rounds++;
         // The duel may have been decided with more duels pending, and so with more layers.
@@ -107,8 +106,8 @@ public:
         return copy;
     }
 
-    // The differences of pending duels that a batch must not repeat.
-    DifferenceSet pending_differences() const { return differences_to_exclude(informative_pending()); }
+    // The pending duels that a batch must not repeat.
+    std::vector<PendingDuel> pending_to_exclude() const { return to_exclude(informative_pending()); }
 
     // The number of layers after any number of rounds.
     i64 max_layers() const {
@@ -121,16 +120,30 @@ public:
 private:
     Workspace workspace_, copy_workspace_;
 
+    std::vector<double> difference_;
+
+    const double* difference_of(const double* arms) {
+        difference_.resize(static_cast<std::size_t>(state->dim));
+        subtract(arms, arms + state->dim, state->dim, difference_.data());
+        return difference_.data();
+    }
+
     // Learn an outcome and count it; return whether the state has changed.
-    bool learn_and_count(const Decision& duel, const PairOutcome& seen, double weight, const DuelFingerprints& arms) {
+    bool learn_and_count(const Decision& duel, const PairOutcome& seen, double weight, const double* arms) {
         if (!learn_outcome(*state, workspace_, duel, seen, weight)) return false;
         double mass = duel.share * weight;
-        if (mass > 0.0) pair_counts.add({arms, mass, mass * seen.outcome});
+        if (!(mass > 0.0) || !pair_counts.complete()) return true;
+        if (!arms) {
+            pair_counts.discard();
+            return true;
+        }
+        i64 first = pair_counts.id_of(arms), second = pair_counts.id_of(arms + state->dim);
+        pair_counts.add({first, second, mass, mass * seen.outcome});
         return true;
     }
 
-    DifferenceSet differences_to_exclude(const std::vector<PendingDuel>& duels) const {
-        return rule->reacts_to_pending() ? DifferenceSet() : differences_of(duels, state->dim);
+    std::vector<PendingDuel> to_exclude(const std::vector<PendingDuel>& duels) const {
+        return rule->reacts_to_pending() ? std::vector<PendingDuel>() : duels;
     }
 
     static bool is_informative(const AskedDuel& asked) { return asked.duel.share > 0.0 && asked.duel.layer >= 0; }
@@ -144,7 +157,7 @@ private:
     std::vector<PendingDuel> informative_pending() const {
         std::vector<PendingDuel> duels;
         for (const auto& [id, asked] : pending)
-            if (is_informative(asked)) duels.push_back({asked.difference.data(), asked.duel.layer, asked.duel.share});
+            if (is_informative(asked)) duels.push_back({asked.arms.data(), asked.duel.layer, asked.duel.share});
         return duels;
     }
 
@@ -169,7 +182,7 @@ private:
         copy.observe_arms(table.features, table.n, copy_workspace_.solver);
         copy.use_scale_of_round(copy.scale.inspect(table.features, table.n, table.dim), copy_workspace_.solver);
         add_expected(copy, duels);
-        return decide_excluding(differences_to_exclude(duels), *rule, copy, copy_workspace_, table);
+        return decide_excluding(to_exclude(duels), *rule, copy, copy_workspace_, table);
     }
 
     void add_expected(PolicyState& copy, const std::vector<PendingDuel>& duels) {
@@ -178,7 +191,7 @@ private:
         if (rule->local() && !duels.empty()) copy.local_curvature(0, copy_workspace_.solver);
         for (const PendingDuel& duel : duels)
             if (duel.share > 0.0 && duel.layer >= 0)
-                copy.add_expected(duel.layer, duel.difference, duel.share, copy_workspace_.solver);
+                copy.add_expected(duel.layer, difference_of(duel.arms), duel.share, copy_workspace_.solver);
     }
 };
 

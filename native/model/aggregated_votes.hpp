@@ -5,7 +5,7 @@
 // stored feature by feature, which makes a solver's step a few long vector operations.
 #pragma once
 
-#include "numerics/fingerprint.hpp"
+#include "numerics/row_hash.hpp"
 
 namespace duelist {
 
@@ -47,7 +47,7 @@ private:
 
     // The first slot to probe for z.
     i64 slot_of(const double* z, i64 step) const {
-        return static_cast<i64>(fingerprint(z, dim_, step) & (table_.size() - 1));
+        return static_cast<i64>(row_hash(z, dim_, step) & (table_.size() - 1));
     }
 
     i64 next_slot(i64 slot) const { return (slot + 1) & static_cast<i64>(table_.size() - 1); }

@@ -3,6 +3,8 @@
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from duelist import native
 from duelist.core.arrays import Floats, Words
 from duelist.policies.engine import NativePolicy
@@ -12,13 +14,18 @@ SCALARS = ("kappa", "units", "bound", "base_ridge", "base_prior")
 
 
 class Pending(NamedTuple):
-    """A pending duel, as the engine stores it."""
+    """A pending duel, as the engine stores it, with the features of its two arms."""
 
     first: int
     second: int
     layer: int
     share: float
-    difference: Floats
+    arms: Floats
+
+    @property
+    def difference(self) -> Floats:
+        """The features of the first arm minus those of the second."""
+        return np.asarray(self.arms[0] - self.arms[1])
 
 
 def policy_of(study: Study) -> Any:
@@ -34,7 +41,7 @@ def known(policy: NativePolicy) -> SimpleNamespace:
 
 def pending(policy: NativePolicy) -> dict[int, Pending]:
     """The pending duels."""
-    return {number: Pending(*duel) for number, *duel, _ in policy._player.pending()}
+    return {number: Pending(*duel) for number, *duel in policy._player.pending()}
 
 
 def hand_out(policy: NativePolicy, number: int, duel: Pending) -> None:

@@ -19,7 +19,7 @@ from duelist.model.misfit import (
     misfit_p_value,
 )
 from duelist.model.stopping import LinearPosterior
-from duelist.native import MAX_COUNTED_PAIRS, arm_fingerprints
+from duelist.native import MAX_COUNTED_PAIRS
 from duelist.policies.engine.snapshots import checksum, decode, encode
 from tests.helpers.votes import told
 
@@ -28,10 +28,10 @@ N_ARMS, DIM, VOTES = 12, 3, 1500
 
 def tally(arms, pairs, mass, wins):
     """Votes on pairs by position, as a policy counts them."""
-    one, other = arm_fingerprints(np.ascontiguousarray(arms))[np.asarray(pairs).T]
+    one, other = np.asarray(pairs).T
     turned, mass, wins = one > other, np.asarray(mass, float), np.asarray(wins, float)
     return PairCounts(
-        np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins)
+        arms, np.where(turned, other, one), np.where(turned, one, other), mass, np.where(turned, mass - wins, wins)
     )
 
 
@@ -161,16 +161,15 @@ def test_one_pass_counts_the_votes_that_the_exact_estimator_counts(name):
 
 @pytest.mark.parametrize("estimator", ["exact", "online"])
 def test_the_counts_are_what_was_told(estimator):
-    """Ask, ask in batches, and learn, with arm ids known to the caller only."""
+    """Ask, ask in batches, and learn; the policy gives the arms ids."""
     rng = np.random.default_rng(3)
     arms, expected = rng.integers(0, 3, size=(7, 3)).astype(float), {}
     arms = np.unique(arms, axis=0)
     policy = dl.UniformPair(random_state=0, estimator=estimator)
-    prints = [int(each) for each in arm_fingerprints(arms)]
 
     def count(i, j, outcome, weight):
-        low, high = sorted((prints[i], prints[j]))
-        won = weight * (outcome if prints[i] == low else 1.0 - outcome)
+        low, high = sorted((i, j))
+        won = weight * (outcome if i == low else 1.0 - outcome)
         mass, wins = expected.get((low, high), (0.0, 0.0))
         expected[low, high] = (mass + weight, wins + won)
 
@@ -184,8 +183,11 @@ def test_the_counts_are_what_was_told(estimator):
         policy.learn(arms[[i, j]], outcome, 2.0)
         count(i, j, outcome, 2.0)
     found = {name: decode(entry) for name, entry in policy.snapshot()["pair_counts"].items()}
-    pairs = zip(found["first"].tolist(), found["second"].tolist(), strict=True)
-    assert dict(zip(pairs, zip(found["mass"], found["wins"], strict=True), strict=True)) == expected
+    votes: Any = match_votes(arms, PairCounts(**found))
+    counted = {}
+    for i, j, mass, wins in zip(votes.first.tolist(), votes.second.tolist(), votes.mass, votes.wins, strict=True):
+        counted[min(i, j), max(i, j)] = (mass, wins if i < j else mass - wins)
+    assert counted == expected
 
 
 def test_one_pass_notices_that_features_do_not_explain_the_votes():
@@ -302,7 +304,10 @@ DAMAGE = {
     "Array 'mass' contains": lambda t: {**t, "mass": -t["mass"]},
     "Pair counts consist of": lambda t: {**t, "x": t["mass"]},
     "twice": lambda t: {**t, "first": np.full_like(t["first"], 3), "second": np.full_like(t["second"], 4)},
-    "wrong order": lambda t: {**t, "first": t["second"], "second": t["first"]},
+    "has invalid arms": lambda t: {**t, "first": t["second"], "second": t["first"]},
+    "invalid arms": lambda t: {**t, "second": t["second"] + 100},
+    "counted arm is there twice": lambda t: {**t, "arms": 0.0 * t["arms"]},
+    "Array 'arms' has": lambda t: {**t, "arms": t["arms"][:, :1]},
     "wrong shape": lambda t: {**t, "wins": t["wins"][1:]},
 }
 

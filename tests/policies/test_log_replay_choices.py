@@ -32,7 +32,7 @@ def taught(policy, rounds, seed=0, weight=1.0):
 
 def out(arms, choice):
     """A chosen duel as `pending` wants it."""
-    return arms[choice.first] - arms[choice.second], choice.layer, choice.share
+    return arms[[choice.first, choice.second]], choice.layer, choice.share
 
 
 def shortfall(values, first, second):

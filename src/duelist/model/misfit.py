@@ -22,10 +22,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import chdtrc
 
-from duelist import native
 from duelist.core.arrays import Floats, Ints
 from duelist.model.fit import fit_mle
 from duelist.model.links import get_link
@@ -59,10 +57,11 @@ class VotesUnavailable:
 
 @dataclass(frozen=True)
 class PairCounts:
-    """Votes on pairs of arms, by fingerprint of the arms: `first` won `wins` of `mass`."""
+    """Votes on pairs of arms, by their row in `arms` (n_arms, dim): `first` won `wins` of `mass`."""
 
-    first: NDArray[np.uint64]
-    second: NDArray[np.uint64]
+    arms: Floats
+    first: Ints
+    second: Ints
     mass: Floats
     wins: Floats
 
@@ -73,14 +72,11 @@ def match_votes(arms: Floats, counts: PairCounts, max_arms: int = MAX_TESTED_ARM
         return VotesUnavailable("there are no votes yet")
     if len(arms) > max_arms:
         return VotesUnavailable(f"there are more than {max_arms} arms")
-    fingerprints, positions = np.unique(native.arm_fingerprints(np.ascontiguousarray(arms)), return_index=True)
-    at = [
-        np.minimum(np.searchsorted(fingerprints, side), len(fingerprints) - 1) for side in (counts.first, counts.second)
-    ]
-    matched = (fingerprints[at[0]] == counts.first) & (fingerprints[at[1]] == counts.second)
-    if not matched.all():
+    given = {row.tobytes(): position for position, row in reversed([*enumerate(arms + 0.0)])}  # -0.0 is 0.0
+    positions = np.array([given.get(row.tobytes(), -1) for row in counts.arms + 0.0])
+    if positions.min() < 0:
         return VotesUnavailable("some votes are on arms that were not given")
-    return PairVotes(positions[at[0]], positions[at[1]], counts.mass, counts.wins)
+    return PairVotes(positions[counts.first], positions[counts.second], counts.mass, counts.wins)
 
 
 def misfit_p_value(arms: Floats, votes: PairVotes, posterior: LinearPosterior, link: str) -> float:

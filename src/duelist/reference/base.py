@@ -41,9 +41,14 @@ class Pending:
     """The values that `tell` needs about a pending duel."""
 
     pair: Pair
-    z: Floats
+    arms: Floats
     layer: int
     share: float
+
+    @property
+    def z(self) -> Floats:
+        """The features of the first arm minus those of the second."""
+        return np.asarray(self.arms[0] - self.arms[1])
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -152,11 +157,11 @@ class Reference(Policy):
         return choice
 
     def _pending_pairs(self, arms: Floats) -> list[Pair]:
-        differences = [z for pending in self._pending.values() for z in (pending.z, -pending.z)]
+        compared = [both for pending in self._pending.values() for both in (pending.arms, pending.arms[::-1])]
         pairs = [
             (i, j)
             for i, j in combinations(range(len(arms)), 2)
-            if any((arms[i] - arms[j] == z).all() for z in differences)
+            if any(np.array_equal(arms[[i, j]], both) for both in compared)
         ]
         return pairs if len(pairs) <= MAX_EXCLUDED_PAIRS else []
 
@@ -174,7 +179,7 @@ class Reference(Policy):
         i, j = pair or choice.pair
         arms = self._check_arms(arms)
         number = self.rounds_ - 1
-        self._pending[number] = Pending((i, j), arms[i] - arms[j], choice.layer, choice.share(i, j))
+        self._pending[number] = Pending((i, j), arms[[i, j]], choice.layer, choice.share(i, j))
         return Duel(i, j, number)
 
     def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:

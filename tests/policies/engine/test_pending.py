@@ -39,7 +39,7 @@ def restored(policy):
 
 def out_of(policy):
     """What is out, as `suggest` takes it."""
-    return [(duel.difference, duel.layer, duel.share) for duel in pending(policy).values()]
+    return [(duel.arms, duel.layer, duel.share) for duel in pending(policy).values()]
 
 
 def pair_of(duel):

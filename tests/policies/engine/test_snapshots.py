@@ -241,8 +241,8 @@ OUT_OF_STEP = {
     "an unknown status of the fit": put("fit_status", with_entry(3, 0)),
     "an update before the first round": put("last_update", with_entry(-1, 0)),
     "a pending duel in no layer": lambda s: s["pending"][0].__setitem__(3, 10**9),
-    "a pending duel for another dim": lambda s: s["pending"][0].__setitem__(5, encode(np.zeros(2))),
-    "a pending duel that is not finite": lambda s: s["pending"][0].__setitem__(5, encode(np.full(3, np.nan))),
+    "a pending duel for another dim": lambda s: s["pending"][0].__setitem__(5, encode(np.zeros((2, 2)))),
+    "a pending duel that is not finite": lambda s: s["pending"][0].__setitem__(5, encode(np.full((2, 3), np.nan))),
     "a pending duel with a share below zero": lambda s: s["pending"][0].__setitem__(4, -1.0),
     "a pending duel with a share that is not finite": lambda s: s["pending"][0].__setitem__(4, float("inf")),
 }

@@ -182,9 +182,9 @@ class NativePolicy(FittedPolicy):
 
     def _ask_pair(self, arms: Floats, first: int, second: int) -> Duel:
         """Ask a given pair."""
-        number, pair = self._player.next_id, arms[[first, second]]
+        number = self._player.next_id
         self._player.next_id = number + 1
-        self._player.add_pending(number, first, second, 0, 1.0, pair[0] - pair[1], native.arm_fingerprints(pair))
+        self._player.add_pending(number, first, second, 0, 1.0, arms[[first, second]])
         return Duel(first, second, number)
 
     def tell(self, duel: Duel | int, outcome: float | str, weight: float = 1.0) -> None:
@@ -284,8 +284,9 @@ class NativePolicy(FittedPolicy):
         arms
             As for `ask`.
         pending
-            (difference, layer, share) of duels pending elsewhere; with an `ArmTable`, the table of the two arms instead
-            of a difference. They count in the precision as answered, so that the next duel adds other information.
+            (arms, layer, share) of duels pending elsewhere, where `arms` are the features of the two arms (2, dim),
+            their difference, or, with arm effects, their `ArmTable`. They count in the precision as answered, so that
+            the next duel adds other information.
         seed
             Seed for the randomness of this decision; None: the random numbers that `ask` would use.
         rounds
@@ -307,12 +308,12 @@ class NativePolicy(FittedPolicy):
         shown = check_arms(arms, self.dim_)
         if self._player.dim == 0:
             self.initialize(shown)
-        differences, layers, shares = self._checked_pending(pending)
+        compared, layers, shares = self._checked_pending(pending)
         words = None if seed is None else seed_words(seed)
         rounds_before = -1 if rounds is None else int(rounds)
         pairs = check_pairs("exclude", exclude, len(shown))
         choice = Choice(
-            *self._player.consider(shown, differences, layers, shares, words, rounds_before, bool(distinct), pairs)
+            *self._player.consider(shown, compared, layers, shares, words, rounds_before, bool(distinct), pairs)
         )
         if choice.first < 0:
             raise no_pairs_left(len(shown))
@@ -337,18 +338,14 @@ class NativePolicy(FittedPolicy):
             self._arm_effects(arms).learn(arms, outcome, weight, layer, share)
             return
         value, weight, tie = check_outcome(outcome), check_weight(weight), is_tie(outcome)
-        fingerprints, difference = None, arms
+        rows, difference = None, arms
         if np.ndim(arms) == 2:
-            rows = check_arms(arms, self._fitted().dim)
-            if len(rows) != 2:
-                raise InvalidInput(
-                    f"arms have shape {rows.shape}.", "Give the features of the two arms, or their difference."
-                )
-            difference, fingerprints = rows[0] - rows[1], native.arm_fingerprints(rows)
+            rows = _check_two_arms(arms, self._fitted().dim)
+            difference = rows[0] - rows[1]
         z = check_difference(difference, self._fitted().dim)
         if layer is None:
             layer, share = self.assign_layer(z)
-        self._player.learn(z, value, weight, *self._check_layer(layer, share), fingerprints, tie)
+        self._player.learn(z, value, weight, *self._check_layer(layer, share), rows, tie)
 
     def assign_layer(self, difference: Arms) -> tuple[int, float]:
         """Return layer and share for an outcome that the policy did not ask for; (-1, 0) if it adds nothing."""
@@ -366,13 +363,21 @@ class NativePolicy(FittedPolicy):
         return int(layer), float(share)
 
     def _checked_pending(self, pending: Sequence[tuple[ArrayLike, int, float]]) -> tuple[Floats, Ints, Floats]:
+        """Return the features of the arms of pending duels (duels, 2, dim), their layers and shares.
+
+        A difference stands for an arm with these features and one with zeros.
+        """
         dim = self._fitted().dim
         if not pending:
-            return np.empty((0, dim)), np.empty(0, np.int64), np.empty(0)
-        differences, layers, shares = zip(*pending, strict=True)
-        rows = _stack_rows(differences, dim)
-        if rows is None:  # find the wrong one
-            rows = np.array([check_difference(z, dim) for z in differences])
+            return np.empty((0, 2, dim)), np.empty(0, np.int64), np.empty(0)
+        given, layers, shares = zip(*pending, strict=True)
+        rows = _stack(given, (2, dim))
+        if rows is None:
+            differences = _stack(given, (dim,))
+            if differences is None:
+                rows = np.array([_two_arms(each, dim) for each in given])
+            else:
+                rows = np.stack([differences, np.zeros_like(differences)], axis=1)
         for layer, share in zip(layers, shares, strict=True):
             if type(layer) is not int or type(share) is not float or layer != 0 or not 0.0 <= share < np.inf:
                 self._check_layer(layer, share)
@@ -477,13 +482,29 @@ class NativePolicy(FittedPolicy):
         return snapshots.unpack(cls, snapshot)
 
 
-def _stack_rows(differences: Sequence[ArrayLike], dim: int) -> Floats | None:
-    """Return differences as rows of an array, or None if one of them is invalid."""
+def _stack(given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Floats | None:
+    """Return arrays of this shape as one array, or None if one of them is invalid."""
     try:
-        rows = np.array(differences, np.float64)
+        rows = np.array(given, np.float64)
     except (TypeError, ValueError, OverflowError):
         return None
-    return rows if rows.shape == (len(differences), dim) and np.isfinite(rows).all() else None
+    return rows if rows.shape == (len(given), *shape) and np.isfinite(rows).all() else None
+
+
+def _two_arms(given: ArrayLike, dim: int) -> Floats:
+    """Return the features of two arms (2, dim) that are given, or a difference and zeros."""
+    if np.ndim(given) != 2:
+        difference = check_difference(given, dim)
+        return np.stack([difference, np.zeros(dim)])
+    return _check_two_arms(given, dim)
+
+
+def _check_two_arms(arms: ArrayLike, dim: int) -> Floats:
+    """Return the features of two arms (2, dim), or raise InvalidInput."""
+    rows = check_arms(arms, dim)
+    if len(rows) != 2:
+        raise InvalidInput(f"arms have shape {rows.shape}.", "Give the features of the two arms, or their difference.")
+    return rows
 
 
 class LocalCurvature(NativePolicy):

@@ -131,8 +131,8 @@ def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tu
     table = ArmTable(len(arms), arms)
     pending = [
         (table[[first, second]], 0, share)
-        for _, first, second, _, share, difference, _ in policy._player.pending()
-        if max(first, second) < len(arms) and np.array_equal(arms[first] - arms[second], difference)
+        for _, first, second, _, share, compared in policy._player.pending()
+        if max(first, second) < len(arms) and np.array_equal(arms[[first, second]], compared)
     ]
     return policy.with_arm_effects(arms).suggest(table, pending, exclude=exclude)
 

@@ -4,13 +4,13 @@ Format (version 1), plain JSON:
 
     {"format": "duelist.policy", "version": 1, "policy": "VACDB",
      "params": {...}, "next_id": 3, "words": array, "state": {name: array} or None,
-     "pending": [[id, first, second, layer, share, array, fingerprints]], "pair_counts": {name: array} or None,
+     "pending": [[id, first, second, layer, share, array]], "pair_counts": {name: array} or None,
      "checksum": crc32 of the rest}
 
-`fingerprints` are those of the two arms; `pair_counts` has the votes by pair of arms, or None if some are unknown or pairs
-are too many. With arm effects, "arm_effects": [{name: array}], one per model, "words_now": array and "rounds": 3 replace "state", and
-"pending" has [id, first, second, id of the first arm, id of the second, array]; before the first arms, "arms": "table" says that the
-policy accepts an `ArmTable` only.
+The array of a pending duel has the features of its two arms. `pair_counts` has the votes by pair of arms, and the features
+of these arms; None if some are unknown or pairs are too many. With arm effects, "arm_effects": [{name: array}], one per
+model, "words_now": array and "rounds": 3 replace "state", and "pending" has [id, first, second, id of the first arm, id of
+the second, array]; before the first arms, "arms": "table" says that the policy accepts an `ArmTable` only.
 
 An array is {"dtype": "<f8", "shape": [..], "data": its bytes in base64}, so floats and the random generator are
 restored bit for bit. `state` holds the arrays of the engine's state by name, and the engine validates each of them.
@@ -63,9 +63,7 @@ def _pack_player(player: Any) -> dict[str, Any]:
         "next_id": player.next_id,
         "state": None if arrays is None else _encode_all(arrays),
         "pair_counts": None if counts is None else _encode_all(counts),
-        "pending": [
-            [*duel, encode(difference), encode(fingerprints)] for *duel, difference, fingerprints in player.pending()
-        ],
+        "pending": [[*duel, encode(arms)] for *duel, arms in player.pending()],
     }
 
 
@@ -105,15 +103,14 @@ def unpack(policy_class: type[P], snapshot: dict[str, Any]) -> P:
         if snapshot["pair_counts"] is not None:
             player.set_pair_counts({name: decode(entry) for name, entry in snapshot["pair_counts"].items()})
         player.next_id = int(snapshot["next_id"])
-        for number, first, second, layer, share, difference, fingerprints in snapshot["pending"]:
+        for number, first, second, layer, share, arms in snapshot["pending"]:
             player.add_pending(
                 int(number),
                 int(first),
                 int(second),
                 int(layer),
                 _checked_share(share),
-                _checked_floats(decode(difference)),
-                _checked_fingerprints(decode(fingerprints)),
+                _checked_floats(decode(arms)),
             )
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError, DuelistError) as error:
         raise InvalidSnapshot(
@@ -160,12 +157,6 @@ def _checked_words(words: NDArray[Any]) -> NDArray[np.uint64]:
     return words
 
 
-def _checked_fingerprints(fingerprints: NDArray[Any]) -> NDArray[np.uint64]:
-    if fingerprints.dtype != np.uint64 or fingerprints.shape != (2,):
-        raise ValueError(f"fingerprints have shape {fingerprints.shape} and type {fingerprints.dtype}")
-    return fingerprints
-
-
 def _checked_share(share: Any) -> float:
     if not 0.0 <= float(share) < np.inf:
         raise ValueError(f"a duel has a share of {share}")
@@ -174,7 +165,7 @@ def _checked_share(share: Any) -> float:
 
 def _checked_floats(numbers: NDArray[Any]) -> Floats:
     if numbers.dtype != np.float64:
-        raise ValueError(f"a difference has type {numbers.dtype}")
+        raise ValueError(f"features have type {numbers.dtype}")
     return numbers
 
 

@@ -235,7 +235,7 @@ def test_a_tie_draws_the_two_together(link):
     margins = [abs(policy.theta_ @ z)]
     for _ in range(5):
         duel = policy.ask(arms, distinct=False)
-        hand_out(policy, duel.id, pending(policy)[duel.id]._replace(difference=z))
+        hand_out(policy, duel.id, pending(policy)[duel.id]._replace(arms=np.stack([z, np.zeros_like(z)])))
         policy.tell(duel, 0.5)
         margins.append(abs(policy.theta_ @ z))
     assert margins[0] > 0.1
@@ -251,7 +251,7 @@ def test_swapping_the_arms_and_the_outcome_changes_nothing(link):
         duel = left.ask(arms, distinct=False)
         right.ask(arms, distinct=False)
         out = pending(right)[duel.id]
-        hand_out(right, duel.id, out._replace(difference=-out.difference))
+        hand_out(right, duel.id, out._replace(arms=out.arms[::-1]))
         outcome = world.outcome(arms, duel)
         left.tell(duel, outcome)
         right.tell(duel, 1.0 - outcome)

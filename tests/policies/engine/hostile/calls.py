@@ -135,8 +135,9 @@ def _arrays(given):
 def _pair_counts(given):
     player = given.player()
     arrays = player.pair_counts() or {
-        "first": given.words,
-        "second": given.words + np.uint64(1),
+        "arms": given.normal(5, given.dim),
+        "first": np.arange(4),
+        "second": np.arange(1, 5),
         "mass": np.ones(4),
         "wins": np.ones(4),
     }
@@ -179,7 +180,6 @@ FUNCTIONS = {
     "set_duel_class": lambda g: [(dl.Duel, int, type, str, object, dict)[g.rng.integers(6)]],
     "new_policy_state": lambda g: [g.dim, g.link, False, g.words, 0.2, 1.0, 2.0, 1.0, 1.0],
     "restore_policy_state": _arrays,
-    "arm_fingerprints": lambda g: [g.normal(g.n, g.dim)],
     "selection_rule_names": lambda g: [],
     "make_counting_rule": _counting_rule_damaged,
     "counting_rule_names": lambda g: [],
@@ -266,7 +266,7 @@ METHODS = {
     ("LivePolicy", "ask_batch"): lambda g: (g.player().ask_batch, [g.normal(3, g.n, g.dim), 2, 2, True]),
     ("LivePolicy", "consider"): lambda g: (
         g.player().consider,
-        [g.normal(g.n, g.dim), g.normal(2, g.dim), np.zeros(2, np.int64), np.ones(2), g.words, 5, True, g.pairs],
+        [g.normal(g.n, g.dim), g.normal(2, 2, g.dim), np.zeros(2, np.int64), np.ones(2), g.words, 5, True, g.pairs],
     ),
     ("LivePolicy", "learn"): lambda g: (g.player().learn, [g.normal(g.dim), 1.0, 1.0, 0, 1.0]),
     ("LivePolicy", "place"): lambda g: (g.player().place, [g.normal(g.dim)]),
@@ -278,7 +278,7 @@ METHODS = {
     ("LivePolicy", "pending"): lambda g: (g.player().pending, []),
     ("LivePolicy", "pending_ids"): lambda g: (g.player().pending_ids, []),
     ("LivePolicy", "pending_positions"): lambda g: (g.player().pending_positions, [3]),
-    ("LivePolicy", "add_pending"): lambda g: (g.player().add_pending, [2, 0, 1, 0, 1.0, g.normal(g.dim)]),
+    ("LivePolicy", "add_pending"): lambda g: (g.player().add_pending, [2, 0, 1, 0, 1.0, g.normal(2, g.dim)]),
     ("LivePolicy", "pair_counts"): lambda g: (g.player().pair_counts, []),
     ("LivePolicy", "set_pair_counts"): _pair_counts,
     ("LivePolicy", "next_id"): lambda g: (functools.partial(setattr, g.player(), "next_id"), [7]),
