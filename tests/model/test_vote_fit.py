@@ -22,15 +22,18 @@ from duelist.model.votes import Votes, vote_rows
 from duelist.reference.vote_fit import fit as reference_fit
 
 ANSWERS = {"pair": PAIR, "ties": PAIR_WITH_TIES, "level": PAIR_WITH_LEVEL}
-PARAMETERS = {"pair": [], "ties": [0.2], "level": [0.2, -0.5, -0.8]}
+PARAMETERS = {"pair": [], "ties": [0.2], "level": [0.2, -0.8]}
 
 
 def drawn(name, n=9, votes=150, seed=0):
-    """Votes on random pairs: items and outcomes, each as shown."""
+    """Votes on random pairs: items and outcomes, each as shown; with "level" the last item is the acceptable level."""
     rng = np.random.default_rng(seed)
     utilities = rng.normal(size=n)
-    first = rng.integers(n, size=votes)
-    items = np.stack([first, (first + rng.integers(1, n, size=votes)) % n], axis=1)
+    compared = n - 1 if name == "level" else n
+    first = rng.integers(compared, size=votes)
+    items = np.stack([first, (first + rng.integers(1, compared, size=votes)) % compared], axis=1)
+    if name == "level":
+        items = np.column_stack([items, np.full(votes, n - 1)])
     return items, draw_outcomes(ANSWERS[name], utilities[items], np.array(PARAMETERS[name]), rng)
 
 
@@ -96,11 +99,12 @@ def test_items_that_no_vote_shows_are_those_of_the_twin(name, utility, monkeypat
     monkeypatch.setattr(fit_module, "DENSE_STEPS", 5)  # as with more than 300 items
     n, rng = 25, np.random.default_rng(5)
     items, outcomes = drawn(name)
-    items = rng.choice(n, 9, replace=False)[items]
+    place = rng.choice(n, 9, replace=False)
+    items = place[items]
     model = Utility(blocks(n)[utility])
     found = fit(Votes(n, *vote_rows(items, outcomes, ANSWERS[name])), model, ANSWERS[name])
     design = model.values(np.eye(model.width))
-    twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes)
+    twin = reference_fit(name, design, model.precisions, items[:, 0], items[:, 1], outcomes, level=place[-1])
     beta, covariance = twin.parameters[: model.width], twin.covariance[: model.width, : model.width]
     np.testing.assert_allclose(found.fitted.beta, beta, atol=1e-8)
     squares = [float((beta[part] ** 2 + np.diagonal(covariance)[part]).sum()) for part in model.slices]
@@ -151,16 +155,28 @@ def test_a_side_and_a_style_are_found():
     assert np.abs(found.mean - (utilities - utilities.mean())).max() < 0.15
 
 
-def test_the_acceptable_level_is_found():
+@pytest.mark.parametrize("outcomes", [("first", "second", "both bad"), PAIR_WITH_LEVEL.outcomes])
+def test_the_acceptable_level_is_found(outcomes):
     """Both bad and both good are relative to a level of 0.7 above the mean item; 20,000 votes."""
     rng = np.random.default_rng(6)
+    answer = PAIR_WITH_LEVEL.only(outcomes)
     utilities = rng.normal(size=8)
-    utilities -= utilities.mean()
-    items = np.stack([rng.permutation(8)[:2] for _ in range(20_000)])
-    outcomes = draw_outcomes(PAIR_WITH_LEVEL, utilities[items], np.array([-0.3, 0.7, -0.5]), rng)
-    found = fit(Votes(8, *vote_rows(items, outcomes, PAIR_WITH_LEVEL)), Utility((arm_effects(8),)), PAIR_WITH_LEVEL)
-    assert abs(found.level - 0.7) < 0.1
-    assert np.abs(found.mean - utilities).max() < 0.12
+    utilities = np.append(utilities - utilities.mean(), 0.7)
+    items = np.stack([np.append(rng.permutation(8)[:2], 8) for _ in range(20_000)])
+    parameters = np.array([-0.3, -0.5])[: len(answer.parameters)]
+    votes = draw_outcomes(answer, utilities[items], parameters, rng)
+    found = fit(Votes(9, *vote_rows(items, votes, answer)), Utility((arm_effects(8),)).with_level(), answer)
+    assert np.abs(found.mean - found.mean[:8].mean() - utilities).max() < 0.12
+
+
+@pytest.mark.parametrize("utility", ["arms", "features", "mixed"])
+def test_a_level_has_the_prior_of_one_more_item(utility):
+    model = Utility(blocks(9)[utility])
+    design = model.with_level().values(np.eye(model.with_level().width))
+    np.testing.assert_array_equal(design[:9, : model.width], model.values(np.eye(model.width)))
+    np.testing.assert_array_equal(design[9], np.eye(len(design[9]))[-1])
+    assert not design[:9, model.width :].any()
+    assert model.with_level().precisions[-1] == np.mean(model.blocks[-1].precisions)
 
 
 @pytest.mark.parametrize("link", ["logistic", "probit", "exponential"])
@@ -179,11 +195,11 @@ def test_a_linked_pair_is_the_estimator_of_the_policies(link):
 def test_information_is_the_mean_curvature(answer):
     """The expected square of the first derivative is the second derivative, if the loss is a likelihood."""
     rng = np.random.default_rng(8)
-    utilities, parameters = rng.normal(size=(5, 2)), rng.normal(size=len(answer.parameters))
+    utilities, parameters = rng.normal(size=(5, answer.shown)), rng.normal(size=len(answer.parameters))
     found = information(answer, utilities, parameters)
     chances = answer.probabilities(utilities, np.zeros(5), parameters)
     np.testing.assert_allclose(chances.sum(axis=1), 1.0)
-    expected = answer.terms(utilities, np.zeros(5), parameters, chances).curvature[:2, :2]
+    expected = answer.terms(utilities, np.zeros(5), parameters, chances).curvature[: answer.shown, : answer.shown]
     np.testing.assert_allclose(found, np.moveaxis(expected, 2, 0), atol=1e-12)
 
 

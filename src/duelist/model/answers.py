@@ -13,6 +13,7 @@ Every class has the same methods (`Answer`), so that a new kind of vote is a new
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -86,6 +87,19 @@ class ChoiceModel:
     def shown(self) -> int:
         """Number of items shown."""
         return int(self.by_item.shape[1])
+
+    def only(self, outcomes: Sequence[str]) -> ChoiceModel:
+        """Return the model of a choice among some of the outcomes, with the parameters on which they depend."""
+        rows = [self.outcomes.index(name) for name in outcomes]
+        used = np.flatnonzero((self.by_parameter[rows] != 0.0).any(axis=0))
+        return ChoiceModel(
+            tuple(outcomes),
+            self.by_item[rows],
+            self.by_shift[rows],
+            tuple(self.parameters[k] for k in used),
+            self.by_parameter[rows][:, used],
+            self.prior_votes[rows],
+        )
 
     def _scores(self, utilities: Floats, shift: Floats, parameters: Floats) -> Floats:
         """Return the score of each outcome, (outcomes, rows): sums over outcomes are then fast."""
@@ -189,15 +203,16 @@ Jeffreys' prior for the share of ties among equals."""
 
 PAIR_WITH_LEVEL: Final = ChoiceModel(
     ("first", "second", "tie", "both bad", "both good"),
-    np.array([*_HALF, [0.0, 0.0], [-0.5, -0.5], [0.5, 0.5]]),
+    np.array([[0.5, -0.5, 0.0], [-0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [-0.5, -0.5, 1.0], [0.5, 0.5, -1.0]]),
     np.array([0.5, -0.5, 0.0, 0.0, 0.0]),
-    ("log_nu", "level", "log_good"),
-    np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, -1.0, 1.0]]),
-    np.array([0.25, 0.25, 0.5, 0.5, 0.5]),
+    ("log_nu", "log_good"),
+    np.array([[0.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]),
+    np.array([0.25, 0.25, 0.5, 0.0, 0.5]),
 )
-"""Ties, and statements against an acceptable level: "both bad" is an option of utility `level`, chosen as in Luce (1959)
+"""Ties, and statements against an acceptable level, which is the third item shown: "both bad" is chosen as in Luce (1959)
 with probability proportional to exp(level), where a win has exp(u); "both good" has exp(u_1 + u_2 - level + log_good).
-The two determine the level relative to the utilities, so that absolute quality is learned."""
+So an item above the level wins against "both bad" more often than not: absolute quality is learned. As an item, the level
+has a prior, a covariance with the others, and tastes of raters, some of whom are stricter."""
 
 
 def draw_outcomes(

@@ -72,12 +72,6 @@ class Posterior:
         return float(self.fitted.parameters[self.answer.parameters.index(name)])
 
     @property
-    def level(self) -> float | None:
-        """The acceptable level relative to the mean item; None if no vote is against it."""
-        level = self.parameter("level")
-        return None if level is None or self.fitted is None else level - self.fitted.origin
-
-    @property
     def precisions(self) -> dict[str, float]:
         """The prior precision of each block, the mean of it if its coefficients differ."""
         blocks = () if self.utility is None else self.utility.blocks

@@ -162,6 +162,19 @@ class Utility:
         precision = last.precision[items] if isinstance(last.precision, np.ndarray) else last.precision
         return Utility((*self.blocks[:-1], replace(last, design=last.design[:, items], precision=precision)))
 
+    def with_level(self) -> Utility:
+        """Return the utility of the items and of an acceptable level after them, with the prior of one more item.
+
+        >>> Utility((arm_effects(2),)).with_level().n_items
+        3
+        """
+        n, blocks = self.n_items, self.blocks
+        own = replace(self, blocks=blocks[-1:]).has_arm_effects
+        padded = [replace(block, design=_with_empty_row(block.design)) for block in (blocks[:-1] if own else blocks)]
+        precision = float(np.mean(blocks[-1].precisions)) if blocks[-1].width else 1.0
+        last = arm_effects(n + 1, precision) if own else effects(np.arange(n + 1) - n, 1, "acceptable level", precision)
+        return Utility((*padded, last))
+
     def with_precisions(self, precisions: dict[int, float]) -> Utility:
         """Return the same blocks with other precisions."""
         return Utility(tuple(
@@ -222,3 +235,13 @@ class Utility:
                 squares = difference**2 if isinstance(difference, np.ndarray) else difference.multiply(difference)
                 total[part] += np.asarray(squares @ scaled).ravel()
         return total
+
+
+def _with_empty_row(design: Design) -> Design:
+    """Return a design with one more item, whose utility is 0."""
+    if isinstance(design, np.ndarray):
+        return np.vstack([design, np.zeros((1, design.shape[1]))])
+    return csr_array(
+        (design.data, design.indices, np.append(design.indptr, design.indptr[-1])),
+        shape=(design.shape[0] + 1, design.shape[1]),
+    )

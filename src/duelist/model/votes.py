@@ -63,12 +63,14 @@ class Votes:
 
 
 def vote_rows(items: Ints, outcomes: Ints, answer: Answer, weights: Floats | None = None) -> tuple[Ints, Floats]:
-    """Return single votes as rows for `Votes`, with the lower of two items first: (items, counts)."""
+    """Return single votes as rows for `Votes`, with the lower of the first two items first: (items, counts)."""
     swapped = items[:, 0] > items[:, 1]
     outcome = np.where(swapped, mirrored(answer)[outcomes], outcomes)
     counts = np.zeros((len(items), len(answer.outcomes)))
     counts[np.arange(len(items)), outcome] = 1.0 if weights is None else weights
-    return np.where(swapped[:, None], items[:, ::-1], items), counts
+    ordered = items.copy()
+    ordered[swapped, :2] = items[swapped, 1::-1]
+    return ordered, counts
 
 
 def numbered(keys: Ints, size: int) -> tuple[Ints, Ints]:

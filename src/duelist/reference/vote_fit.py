@@ -15,9 +15,9 @@ from scipy.optimize import minimize
 
 Floats = NDArray[np.float64]
 
-PARAMETERS: Final = {"pair": (), "ties": ("log_nu",), "level": ("log_nu", "level", "log_good")}
+PARAMETERS: Final = {"pair": (), "ties": ("log_nu",), "level": ("log_nu", "log_good")}
 OUTCOMES: Final = {"pair": 2, "ties": 3, "level": 5}
-PRIOR_VOTES: Final = {"pair": (), "ties": (0.25, 0.25, 0.5), "level": (0.25, 0.25, 0.5, 0.5, 0.5)}
+PRIOR_VOTES: Final = {"pair": (), "ties": (0.25, 0.25, 0.5), "level": (0.25, 0.25, 0.5, 0.0, 0.5)}
 
 
 class ReferenceFit(NamedTuple):
@@ -27,13 +27,13 @@ class ReferenceFit(NamedTuple):
     covariance: Floats
 
 
-def scores(answer: str, u: float, v: float, shift: float, parameters: Sequence[float]) -> list[float]:
+def scores(answer: str, u: float, v: float, level: float, shift: float, parameters: Sequence[float]) -> list[float]:
     """Return the score of each outcome: first, second, and then tie, both bad, both good."""
     found = [u + shift / 2.0, v - shift / 2.0]
     if answer != "pair":
         found.append(parameters[0] + (u + v) / 2.0)
     if answer == "level":
-        found += [parameters[1], u + v - parameters[1] + parameters[2]]
+        found += [level, u + v - level + parameters[1]]
     return found
 
 
@@ -46,10 +46,12 @@ def fit(
     outcomes: Sequence[int],
     covariates: Floats | None = None,
     covariate_precision: float = 1.0,
+    level: int = -1,
 ) -> ReferenceFit:
     """Return the maximum of the posterior density, and the inverse of its curvature there.
 
-    `design` has a row per item; utilities are design @ beta with beta_k ~ N(0, 1 / precision_k).
+    `design` has a row per item; utilities are design @ beta with beta_k ~ N(0, 1 / precision_k). Row `level` is the
+    acceptable level, if the answer has one.
     """
     x = np.zeros((len(first), 0)) if covariates is None else covariates
     n_beta, n_covariates, n_own = design.shape[1], x.shape[1], len(PARAMETERS[answer])
@@ -59,18 +61,20 @@ def fit(
     chosen: list[int] = []
     weight: list[float] = []
 
-    def add(row: Floats, other: Floats, shift: Floats, outcome: int, mass: float) -> None:
+    def add(row: Floats, other: Floats, third: Floats, shift: Floats, outcome: int, mass: float) -> None:
         """Write the scores as a matrix times all parameters."""
-        columns = np.array([scores(answer, *_parts(e, row, other, shift, n_beta, n_covariates)) for e in np.eye(n)])
+        columns = np.array(
+            [scores(answer, *_parts(e, (row, other, third), shift, n_beta, n_covariates)) for e in np.eye(n)]
+        )
         linear.append(columns.T)
         chosen.append(outcome)
         weight.append(mass)
 
     for i, j, outcome, shift in zip(first, second, outcomes, x, strict=True):
-        add(design[i], design[j], shift, outcome, 1.0)
+        add(design[i], design[j], design[level], shift, outcome, 1.0)
     zero = np.zeros(n_beta)
     for outcome, mass in enumerate(PRIOR_VOTES[answer]):
-        add(zero, zero, np.zeros(n_covariates), outcome, mass)
+        add(zero, zero, zero, np.zeros(n_covariates), outcome, mass)
     whole, masses, every = np.array(linear), np.array(weight), np.arange(len(weight))
 
     def chances(z: Floats) -> Floats:
@@ -96,13 +100,9 @@ def fit(
 
 
 def _parts(
-    z: Floats, row: Floats, other: Floats, shift: Floats, n_beta: int, n_covariates: int
-) -> tuple[float, float, float, list[float]]:
-    """Return both utilities, the shift, and the answer's parameters for all parameters z."""
+    z: Floats, rows: tuple[Floats, Floats, Floats], shift: Floats, n_beta: int, n_covariates: int
+) -> tuple[float, float, float, float, list[float]]:
+    """Return both utilities, the level, the shift, and the answer's parameters for all parameters z."""
     covariates = z[n_beta : n_beta + n_covariates]
-    return (
-        float(row @ z[:n_beta]),
-        float(other @ z[:n_beta]),
-        float(shift @ covariates),
-        list(z[n_beta + n_covariates :]),
-    )
+    u, v, level = (float(row @ z[:n_beta]) for row in rows)
+    return u, v, level, float(shift @ covariates), list(z[n_beta + n_covariates :])

@@ -102,6 +102,7 @@ def test_derivatives_are_those_of_the_loss_anywhere(name):
 
 def test_answers_of_other_kinds_are_an_error():
     items, outcomes, rater = drawn("pair")
+    items = np.column_stack([items, np.full(len(items), 6)])
     votes = Votes(7, items, np.eye(5)[outcomes], None, {"rater": rater})
     posterior = fit(votes, Utility((arm_effects(7),)), PAIR_WITH_LEVEL)
     with pytest.raises(InvalidInput, match="Raters can differ only in votes for one of two items"):

@@ -14,6 +14,7 @@ from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
 from duelist.model.posterior import Posterior
+from duelist.study.analysis.fit.acceptable import acceptable_level
 from duelist.study.analysis.fit.covariates import CovariateEffect, effects_of
 from duelist.study.analysis.fit.flagged_raters import FlaggedRater, RaterChoice
 from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
@@ -46,9 +47,12 @@ class LeaderboardRow:
     wins: int
     ties: int
     both_bad: int
-    """Votes that both arms are bad: they do not say which is better, and are not part of the fit."""
+    """Votes that both arms are bad: they do not say which is better, and inform `acceptable` alone."""
     group: int
     """Arms of different groups are connected by no chain of votes; 1 is the group of the first arm."""
+    acceptable: float | None = None
+    """Probability that the arm is above the acceptable level (`duelist.study.analysis.fit.acceptable`); None if no vote is
+    "both bad"."""
 
     @property
     def ranks(self) -> str:
@@ -80,6 +84,9 @@ class Leaderboard(TabularResult):
     """Careless raters."""
     flagged_note: str = ""
     """Who is flagged and why, and what changes without their votes."""
+    acceptable_level: float | None = None
+    """The utility of the acceptable level; an arm above it wins against "both bad" more often than not. None if no vote is
+    "both bad"."""
 
     def _table(self) -> TableContent:
         grouped = self.note is not None
@@ -90,6 +97,7 @@ class Leaderboard(TabularResult):
             f"{format_percent(self.level)} interval",
             "rank",
             "best",
+            *(["acceptable"] if self.acceptable_level is not None else []),
             "votes",
             "wins",
             "ties",
@@ -101,6 +109,7 @@ class Leaderboard(TabularResult):
                 f"{each.low:+.2f} to {each.high:+.2f}",
                 each.ranks,
                 format_percent(each.chance_best),
+                *([format_percent(each.acceptable)] if each.acceptable is not None else []),
                 str(each.votes),
                 str(each.wins),
                 str(each.ties),
@@ -113,6 +122,10 @@ class Leaderboard(TabularResult):
         notes = [] if self.note is None else [self.note]
         if self.covariates:
             notes.append(f"utilities exclude the log-odds added by {', '.join(map(str, self.covariates))}")
+        if self.acceptable_level is not None:
+            notes.append(
+                f'acceptable: above the level {self.acceptable_level:+.2f}, where the {self.of} and "both bad" are chosen equally often'
+            )
         if self.flagged_note:
             notes.append(self.flagged_note)
         return TableContent([*headers, *more], rows, notes)
@@ -169,8 +182,8 @@ def leaderboard(
 ) -> Leaderboard:
     """Return utility, interval, range of ranks and probability of being best of each arm.
 
-    The fit is exact. Ties are fitted by Davidson's model (`fit_utilities`). "Both bad" votes are only counted; skips
-    are ignored.
+    The fit is exact. Ties are fitted by Davidson's model (`fit_utilities`). "Both bad" votes do not
+    affect utilities; they say which arms are acceptable. Skips are ignored.
 
     Parameters
     ----------
@@ -216,7 +229,7 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
     deviation = spread * np.sqrt(posterior.variance)
     best, worst = fit.once(("ranks", len(order), spread), lambda: _rank_ranges(posterior, order, spread))
     chance = fit.once(("chances", seed), lambda: chances_of_best(posterior, seed))
-    names, counts_by_arm, groups = fit.ids, fit.counts_by_arm, fit.groups
+    names, counts_by_arm, groups, acceptable = fit.ids, fit.counts_by_arm, fit.groups, acceptable_level(fit)
     standings = tuple(
         LeaderboardRow(
             arm=names[arm],
@@ -227,6 +240,7 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
             worst_rank=int(worst[k]),
             chance_best=float(chance[arm]),
             group=int(groups[arm]),
+            acceptable=None if acceptable is None else float(acceptable.probability[arm]),
             **{name: int(count[fit.among[arm]]) for name, count in counts_by_arm.items()},
         )
         for k, arm in enumerate(order)
@@ -235,7 +249,17 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
     tie = posterior.tie
     share = None if tie is None else float(np.exp(tie) / (2.0 + np.exp(tie)))
     found = effects_of(fit.whole, () if fit.log.covariates is None else fit.log.covariates.names, level)
-    return Leaderboard(standings, level, fit.votes, share, fit.note, len(names), fit.of, covariates=found)
+    return Leaderboard(
+        standings,
+        level,
+        fit.votes,
+        share,
+        fit.note,
+        len(names),
+        fit.of,
+        covariates=found,
+        acceptable_level=None if acceptable is None else acceptable.utility,
+    )
 
 
 def warn_if_disconnected(fit: StudyFit) -> None:

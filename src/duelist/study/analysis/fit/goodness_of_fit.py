@@ -2,8 +2,8 @@
 
 Each test asks whether votes of one group (a pair, a rater, a prompt, a category) deviate from the fit together, by the
 score test of `duelist.model.clusters.deviation`; votes that share a rater or a prompt as well do not count for another
-group. Side is tested as a covariate, ties against the numbers that Davidson's model expects, and features against arm
-effects.
+group. Side is tested as a covariate, ties and "both bad" against the numbers that the model expects, and features against
+arm effects.
 """
 
 from __future__ import annotations
@@ -18,15 +18,17 @@ from scipy.special import chdtrc, ndtr
 from duelist.core.arrays import Floats, Ints
 from duelist.core.tables import TableContent, TabularResult, columns_of
 from duelist.model.clusters import deviation
+from duelist.model.posterior import Posterior
 from duelist.model.vote_fit import fit as fit_model
+from duelist.study.analysis.fit.acceptable import BAD, level_posterior
 from duelist.study.analysis.fit.covariates import SIDE, Covariates
 from duelist.study.analysis.fit.study_fit import StudyFit, cluster_kinds
-from duelist.study.analysis.fit.votes import TIE, VoteTable, vote_counts
+from duelist.study.analysis.fit.votes import BOTH_BAD, TIE, Bools, VoteTable, vote_counts
 
 LEVEL: Final = 0.01
 """P-value below which a check finds a misfit."""
 _FEW_VOTES: Final = 50
-_TIE_BINS: Final = 3
+_BINS: Final = 3
 _ADVICE: Final = {
     "side": "The {of} shown first has an advantage of {size:+.2f} in log-odds: exclude it with covariates=['side'].",
     "categories": "The order differs between categories, by {size:.2f} in log-odds: read leaderboard_by_category().",
@@ -38,6 +40,8 @@ _ADVICE: Final = {
     "than more votes per prompt.",
     "ties": "The share of ties differs from the model's by {size:.0%} at some gaps between two {of}s: win probabilities of close "
     "{of}s are approximate.",
+    "both bad": 'The share of "both bad" differs from the model\'s by {size:.0%} on some pairs: which {of}s are acceptable is '
+    "approximate.",
 }
 """By check, in the order in which a misfit is reported."""
 
@@ -47,10 +51,10 @@ class FitCheck:
     """One test of the model against a larger one."""
 
     name: str
-    """The effect tested: side, categories, features, pairs, raters, prompts or ties."""
+    """The effect tested: side, categories, features, pairs, raters, prompts, ties or both bad."""
     size: float | None
     """Estimated standard deviation of a group's own gap between two items, in log-odds; for side the advantage of the
-    first, for ties the largest difference of shares."""
+    first, for ties and both bad the largest difference of shares."""
     groups: int
     """How many groups, each with votes to compare."""
     p_value: float
@@ -101,7 +105,7 @@ def goodness_of_fit(
     log = fit.log
     checks = [] if features_p is None else [FitCheck("features", None, len(fit.arms), features_p)]
     if fit.votes:
-        checks += [*_side(fit), *_grouped(fit, categories), *_ties(fit)]
+        checks += [*_side(fit), *_grouped(fit, categories), *_ties(fit), *_both_bad(fit)]
     order = list(_ADVICE)
     checks.sort(key=lambda each: order.index(each.name))
     worst = next((each for each in checks if each.failed), None)
@@ -162,26 +166,40 @@ def _ties(fit: StudyFit) -> list[FitCheck]:
     if fit.whole.tie is None or not len(log):
         return []
     gap = np.abs(fit.whole.mean[log.first] - fit.whole.mean[log.second])
-    expected = _expected_ties(fit, log)
-    group = np.searchsorted(np.quantile(gap, np.arange(1, _TIE_BINS) / _TIE_BINS), gap)
-    n = np.bincount(group, minlength=_TIE_BINS)
-    excess = np.bincount(group, (log.outcome == TIE) - expected, _TIE_BINS)
-    variance = np.bincount(group, expected * (1.0 - expected), _TIE_BINS)
+    expected = _expected(fit.whole, np.stack([log.first, log.second], axis=1), log)[:, TIE]
+    return _compared("ties", log.outcome == TIE, expected, gap)
+
+
+def _both_bad(fit: StudyFit) -> list[FitCheck]:
+    """Compare votes that both items are bad with those expected, among pairs where few, some and many are expected."""
+    posterior, log = level_posterior(fit), fit.log.of(fit.log.teaching | fit.log.both_bad)
+    if posterior is None:
+        return []
+    items = np.column_stack([log.first, log.second, np.full(len(log), log.n_arms)])
+    expected = _expected(posterior, items, log)[:, posterior.answer.outcomes.index(BAD)]
+    return _compared(BAD, log.outcome == BOTH_BAD, expected, expected)
+
+
+def _compared(name: str, happened: Bools, expected: Floats, by: Floats) -> list[FitCheck]:
+    """Compare how often something happened with its probability, in three groups of votes by the size of `by`."""
+    group = np.searchsorted(np.quantile(by, np.arange(1, _BINS) / _BINS), by)
+    n = np.bincount(group, minlength=_BINS)
+    excess = np.bincount(group, happened - expected, _BINS)
+    variance = np.bincount(group, expected * (1.0 - expected), _BINS)
     used = variance > 0.0
     if used.sum() < 2:
         return []
     statistic = float((excess[used] ** 2 / variance[used]).sum())
     size = float(np.abs(excess[used] / n[used]).max())
-    # One degree of freedom goes to the fitted share of ties.
-    return [FitCheck("ties", size, int(used.sum()), float(chdtrc(int(used.sum()) - 1, statistic)))]
+    # One degree of freedom goes to the fitted share.
+    return [FitCheck(name, size, int(used.sum()), float(chdtrc(int(used.sum()) - 1, statistic)))]
 
 
-def _expected_ties(fit: StudyFit, log: VoteTable) -> Floats:
-    """Return the fitted probability of a tie of each vote."""
-    utilities = np.stack([fit.whole.mean[log.first], fit.whole.mean[log.second]], axis=1)
-    fitted = fit.whole.fitted
-    parameters = np.zeros(len(fit.whole.answer.parameters)) if fitted is None else fitted.parameters
+def _expected(posterior: Posterior, items: Ints, log: VoteTable) -> Floats:
+    """Return the fitted probability of each outcome of each vote."""
+    fitted = posterior.fitted
+    parameters = np.zeros(len(posterior.answer.parameters)) if fitted is None else fitted.parameters
     shift = np.zeros(len(log))
     if log.covariates is not None and fitted is not None:
         shift = log.covariates.values @ fitted.covariates
-    return np.asarray(fit.whole.answer.probabilities(utilities, shift, parameters)[:, TIE])
+    return np.asarray(posterior.answer.probabilities(posterior.mean[items], shift, parameters))

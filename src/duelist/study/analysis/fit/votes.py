@@ -4,7 +4,7 @@
 model describes. "Both bad" says that neither is good enough, which is about their level, not about which is better:
 if it is one more option among which a rater chooses (Luce 1959), then the other outcomes keep their ratios whatever
 makes it likely. So a fit that excludes these votes is right, and one that took them for ties would call two arms
-equal because both are bad.
+equal because both are bad. What these votes say of the level is `duelist.study.analysis.fit.acceptable`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.errors import InvalidInput
-from duelist.model.answers import PAIR_WITH_TIES
+from duelist.model.answers import PAIR_WITH_LEVEL, PAIR_WITH_TIES
 from duelist.model.votes import Votes, vote_rows
 from duelist.study.analysis.fit.covariates import Covariates
 from duelist.study.records import ChosenBy, DuelKind, Outcome, Vote
@@ -92,6 +92,11 @@ class VoteTable:
         return np.asarray((self.outcome <= TIE) & (self.outcome >= 0) & (self.first != self.second))
 
     @property
+    def both_bad(self) -> Bools:
+        """Whether each vote says that both of two arms are bad."""
+        return np.asarray((self.outcome == BOTH_BAD) & (self.first != self.second))
+
+    @property
     def on_arms(self) -> VoteTable:
         """Return the votes without gold and repeated duels, which are asked to learn about raters."""
         normal = self.kind == NORMAL
@@ -145,17 +150,25 @@ def counted(log: VoteTable, weights: Floats | None = None) -> Votes:
     return vote_counts(log, (), weights).pooled()
 
 
-def vote_counts(log: VoteTable, clusters: Sequence[str] = ("rater",), weights: Floats | None = None) -> Votes:
-    """Return the votes that inform the fit one by one, with the kinds of clusters they belong to."""
-    chosen = np.flatnonzero(log.teaching)
+def vote_counts(
+    log: VoteTable, clusters: Sequence[str] = ("rater",), weights: Floats | None = None, *, level: bool = False
+) -> Votes:
+    """Return the votes that inform the fit one by one, with the kinds of clusters they belong to.
+
+    With `level` these include "both bad", and the acceptable level is one more item, the last one shown in each vote.
+    """
+    chosen = np.flatnonzero((log.teaching | log.both_bad) if level else log.teaching)
     items = np.stack([log.first[chosen], log.second[chosen]], axis=1).astype(np.int64)
+    if level:
+        items = np.column_stack([items, np.full(len(items), log.n_arms)])
     outcome = log.outcome[chosen].astype(np.int64)
     mass = None if weights is None else weights[chosen]
     columns = {"rater": log.rater, "prompt": log.context}
     found = {kind: columns[kind][chosen].astype(np.int64) for kind in clusters}
     sides = np.where(items[:, 0] > items[:, 1], -1.0, 1.0)  # rows have the lower of two items first
     covariates = None if log.covariates is None else sides[:, None] * log.covariates.values[chosen]
-    return Votes(log.n_arms, *vote_rows(items, outcome, PAIR_WITH_TIES, mass), covariates, found, sides)
+    answer = PAIR_WITH_LEVEL if level else PAIR_WITH_TIES
+    return Votes(log.n_arms + level, *vote_rows(items, outcome, answer, mass), covariates, found, sides)
 
 
 def wins(votes: Votes) -> Floats:

@@ -12,7 +12,7 @@ import { LivePanel } from "../live-panel.js";
 
 const FIRST_ROWS = 25;
 const MORE_ROWS = 100;
-const FILE_COLUMNS = ["utility", "low", "high", "best_rank", "worst_rank", "chance_best", "votes", "wins", "ties", "both_bad"];
+const FILE_COLUMNS = ["utility", "low", "high", "best_rank", "worst_rank", "chance_best", "acceptable", "votes", "wins", "ties", "both_bad"];
 const OVERVIEW_FROM = 30; // a chart of all items is shown above longer tables
 
 export function panelGrid(panels) {
@@ -57,6 +57,7 @@ export function resultsTab(app) {
       null,
       data.note && note("warn", data.note),
       data.covariates.length > 0 && covariateEffects(data.covariates),
+      data.acceptable_level !== null && acceptableLevel(data),
       data.standings.length > OVERVIEW_FROM && intervalOverview(data.standings),
       standingsTable(shown, data, utilityRange(data.standings)),
       hidden > 0 &&
@@ -144,6 +145,9 @@ function covariateEffects(effects) {
   return el("p", null, `Added to the log-odds of winning, and excluded from utilities: ${said.join("; ")}.`);
 }
 
+const acceptableLevel = ({ acceptable_level: level, of }) =>
+  el("p", null, `Acceptable: a utility above ${signed(level)}. There, ${of === "system" ? "a system" : "an item"} is preferred to “both bad” more often than not.`);
+
 function byCategory(app, covariates) {
   const cell = (row) => (row?.votes ? `${ranks(row)} (${signed(row.utility)})` : "–");
   const draw = ({ overall, categories }) => {
@@ -217,6 +221,7 @@ function forecast({ done, votes_expected: expected, raters_needed: raters }, vot
 
 function standingsTable(shown, data, range) {
   const hasBothBad = data.standings.some((each) => each.both_bad);
+  const hasLevel = data.acceptable_level !== null;
   const hasGroups = new Set(data.standings.map((each) => each.group)).size > 1;
   const headers = [
     "rank",
@@ -225,6 +230,7 @@ function standingsTable(shown, data, range) {
     "interval",
     "possible ranks",
     "probability of being the best",
+    hasLevel && "probability of being acceptable",
     "votes",
     "wins",
     "ties",
@@ -250,6 +256,7 @@ function standingsTable(shown, data, range) {
         ),
       ),
       el("td", { class: "bar" }, el("div", null, probabilityMark(each.chance_best), percent(each.chance_best))),
+      hasLevel && el("td", { class: "bar" }, el("div", null, probabilityMark(each.acceptable), percent(each.acceptable))),
       [each.votes, each.wins, each.ties, hasBothBad && each.both_bad, hasGroups && each.group]
         .filter((value) => value !== false)
         .map((value) => el("td", { class: "number" }, value)),
