@@ -4,7 +4,7 @@
 // r_i. Hill climbing among the arms of largest s finds a good pair. Arms that cannot reach its value with any partner
 // are pruned. The others are sorted by s and compared in blocks (`sign_filter.hpp`) until s_i + s_j falls below the
 // best value. All bounds allow for rounding, and values are computed by the expressions of `pair_search.cpp`, so the
-// results are bit-for-bit those of trying all pairs, ties included.
+// results are bit for bit those of trying all pairs, ties included.
 #pragma once
 
 #include "numerics/random.hpp"

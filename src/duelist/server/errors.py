@@ -128,7 +128,7 @@ _FOR_RATERS: Final = {
     "study_not_open": _CLOSED,
     "rater_blocked": _BLOCKED,
     "participation_ended": _BLOCKED,
-    "step_missing": _Sentences("Something comes before the first pair.", "Reload the page."),
+    "step_missing": _Sentences("One step is left before the first pair.", "Reload the page."),
     "study_full": _Sentences("All places are taken.", "Try again later."),
     "limit_reached": _Sentences("No more votes are needed.", "You have finished. Thank you!"),
     "no_pairs_left": _Sentences("You have compared every pair.", "You have finished. Thank you!"),

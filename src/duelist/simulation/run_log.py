@@ -1,7 +1,7 @@
 """The record of simulated runs: every duel, or regret at some rounds.
 
 Duels take 26 bytes per round and run. Curves at 201 rounds take the same space for any horizon, so long simulations
-keep those. The two agree bit-for-bit: curves are running sums of the duels' regret, added in the order of the rounds.
+keep those. The two agree bit for bit: curves are running sums of the duels' regret, added in the order of the rounds.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A simulation has one seed; run r has separate random streams for the world, the 
 made from (seed, r) alone. So a run does not depend on the number of runs, on the threads that play them, or on which
 other policies take part; and in round t of run r every policy meets the same arms and the same uniform number that
 decides the outcome. A simulation can therefore be split by policies and by runs, played anywhere, and joined again
-(`Runs.join`): the result is bit-for-bit the same.
+(`Runs.join`): the result is bit for bit the same.
 
 Native policies are advanced together, a block of rounds at a time, in independent threads; a policy in plain Python
 plays run by run through `ask` and `tell`.

@@ -74,7 +74,7 @@ class RaterAdministration(StudyBase):
         """Stop asking a rater and accept no more votes from them; with `exclude_votes`, also exclude the votes that they have given.
 
         Their pending duels are released. Excluded votes stay in the log, but the policy does not learn from them, and results include
-        them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit-for-bit what it would be if they had never
+        them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit for bit what it would be if they had never
         been blocked.
         """
         self._block(checked_rater(rater), exclude_votes)
