@@ -14,7 +14,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest
 PYTEST_OUTSIDE := $(PYTEST) -o addopts="--strict-markers --strict-config -ra"
 # Tests that measure something for docs/evidence/security.md keep it here. KEEP=1 adds to earlier measurements of `make fuzz`
 # and `make crash-server`, so that a long run can be done in pieces.
-EVIDENCE := out/evidence
+EVIDENCE := docs/evidence/records
 
 # What `make attack` runs; the folders hold more tests, which attack nothing.
 ATTACKS := tests/server/attacks tests/server/routes/test_session.py tests/server/test_deploy.py tests/fuzzing \
@@ -178,6 +178,7 @@ sbom: $(VENV)/.supply-chain ## List the locked packages as CycloneDX in out/sbom
 	mkdir -p out
 	$(BIN)/cyclonedx-py requirements --output-reproducible --of JSON -o out/sbom.json deploy/requirements.txt
 
+# What long tests have measured is kept in $(EVIDENCE), so that with KEEP=1 a later run adds to it.
 ##@ Test for longer
 .PHONY: crash crash-server power-cut failover fuzz slow-clients evidence evidence-check evidence-index off-policy sanitize machines
 crash: for-tests postgres ## Kill studies 500 times in each way, and run 16 processes for a minute (20 minutes).

@@ -32,6 +32,8 @@ OUTCOMES = ("first", "second", "tie", "both_bad", "skip")
 RATERS = 8
 OWNERS = 2
 REVISED_SHARE = 0.1
+MOST_THOUGHT = 0.1
+"""Seconds before a vote, at most: raters without any would keep owners from getting anything done."""
 SHARE_KILLED_EARLY = 0.1
 N_ARMS, DIM = 1000, 64
 
@@ -87,6 +89,7 @@ class Raters:
                 duel = self._send(client, luck, "ask", {})
                 if duel is None:
                     continue
+                time.sleep(luck.uniform(0.0, MOST_THOUGHT))
                 first, second = luck.sample(OUTCOMES, 2)
                 self._vote(client, luck, name, {"duel": duel["id"], "outcome": first})
                 if luck.random() < REVISED_SHARE:

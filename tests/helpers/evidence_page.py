@@ -18,7 +18,8 @@ Lines = list[dict[str, Any]]
 HEAD: Final = """# Evidence of security and durability
 
 `make evidence` writes this page from what the tests below recorded; no number was typed. A test records a measurement only after
-all of its checks have passed, with the commit that it ran on. Each command takes the size of its run as an option (`make help`).
+all of its checks have passed, with the commit that it ran on, and `records/` keeps it, so that a later run can add to it (`KEEP=1`).
+Each command takes the size of its run as an option (`make help`).
 `SECURITY.md` lists the promises that these tests check, and `make attack` repeats the attacks that once worked.
 """
 
