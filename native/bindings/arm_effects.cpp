@@ -71,14 +71,22 @@ void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference,
     if (mass > 0.0) mixture.learn({first, second, difference.data()}, outcome, mass, tie);
 }
 
-// The duel of round t with pending duels counted as observed, and the generator after it. `widest`: the widest plausible
-// model decides, instead of the likeliest.
+DecidingModel deciding_model(const std::string& name) {
+    if (name == "likeliest") return DecidingModel::likeliest;
+    if (name == "widest") return DecidingModel::widest;
+    require(name == "drawn", "Unknown model.");
+    return DecidingModel::drawn;
+}
+
+// The duel of round t with pending duels counted as observed, and the generator after it. `model` says which of the
+// models decides.
 std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const SelectionRule& rule, Integers ids,
                                        Matrix features, bool distinct, const IndexPairs& exclude,
                                        const IndexPairs& pending, Matrix differences, Vector masses,
-                                       std::optional<Words> words, i64 t, bool widest) {
+                                       std::optional<Words> words, i64 t, const std::string& model) {
     Exclusive exclusive(mixture);
-    const ArmEffectsState& state = widest ? mixture.widest() : mixture.best();
+    Sfc64 random = words ? generator(*words) : mixture.random;
+    const ArmEffectsState& state = mixture.deciding(deciding_model(model), random);
     i64 count = pending.extent(0);
     require(differences.extent(0) == count && masses.extent(0) == count &&
                 (count == 0 || differences.extent(1) == state.dim),
@@ -86,7 +94,6 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const S
     require(t >= 0 && t <= MAX_ROUNDS, "t is invalid.");
     PairSet excluded = pair_set(exclude, ids.extent(0));
     ArmTable table = table_of(state, ids, features, distinct, &excluded);
-    Sfc64 random = words ? generator(*words) : mixture.random;
     for (i64 k = 0; k < count; k++) {
         for (i64 arm : {pending.data()[2 * k], pending.data()[2 * k + 1]}) check_arm(arm);
         double mass = masses.data()[k];
@@ -365,7 +372,8 @@ void bind_arm_effects(nb::module_& m) {
         .def("prior_variances", &prior_variances, "model"_a, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a, "tie"_a = false)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,
-             "differences"_a, "masses"_a, "words"_a.none(), "t"_a, "widest"_a = false)
+             "differences"_a, "masses"_a, "words"_a.none(), "t"_a,
+             "model"_a = "likeliest")
         .def("posterior", &posterior, "model"_a, "ids"_a, "features"_a, "chosen"_a)
         .def("squared_widths", &squared_widths, "model"_a, "ids"_a, "features"_a, "arm"_a)
         .def("arrays", &arrays_of_models);

@@ -4,10 +4,10 @@
 //
 //     log p_m + sum over votes of log p(vote | earlier votes, model m),
 //
-// up to a constant. All models learn every vote; the one with the largest weight decides, or, for rules that must not
-// stop exploring too early, the widest one that is almost as likely. A model whose weight falls below e^-NEGLIGIBLE
-// times the largest is dropped (Occam's window: Madigan and Raftery 1994). After a few hundred votes only a few are
-// left.
+// up to a constant. All models learn every vote; the one with the largest weight decides. For rules that must not stop
+// exploring too early, the widest one decides that is almost as likely, or one drawn by its weight. A model whose weight
+// falls below e^-NEGLIGIBLE times the largest is dropped (Occam's window: Madigan and Raftery 1994). After a few
+// hundred votes only a few are left.
 #pragma once
 
 #include <vector>
@@ -18,6 +18,8 @@
 #include "numerics/random.hpp"
 
 namespace duelist {
+
+enum class DecidingModel { likeliest, widest, drawn };
 
 struct WeightedArmEffects {
     double log_prior;
@@ -35,6 +37,12 @@ public:
     Sfc64 random;
     InUse in_use;
     TieParameter ties;
+
+    // The model that decides; `random` is used only to draw one.
+    const ArmEffectsState& deciding(DecidingModel which, Sfc64& random) const {
+        if (which == DecidingModel::widest) return widest();
+        return which == DecidingModel::drawn ? drawn(random) : best();
+    }
 
     const ArmEffectsState& best() const { return models[index_of_best()].state; }
 
@@ -59,6 +67,19 @@ public:
             if (wider > 0.0 || (wider == 0.0 && models[k].log_weight() > models[widest].log_weight())) widest = k;
         }
         return models[widest].state;
+    }
+
+    // A model, drawn with probability in proportion to its weight.
+    const ArmEffectsState& drawn(Sfc64& random) const {
+        double largest = models[index_of_best()].log_weight(), total = 0.0;
+        auto share = [&](const WeightedArmEffects& model) { return exp(model.log_weight() - largest); };
+        for (const WeightedArmEffects& model : models) total += share(model);
+        double left = random.uniform() * total;
+        for (const WeightedArmEffects& model : models) {
+            left -= share(model);
+            if (left < 0.0) return model.state;
+        }
+        return models.back().state;
     }
 
     void observe_arms(const double* arms, i64 n) {

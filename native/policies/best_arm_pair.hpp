@@ -2,6 +2,7 @@
 #pragma once
 
 #include <numeric>
+#include <tuple>
 
 #include "policies/selection_rule.hpp"
 
@@ -22,14 +23,16 @@ public:
 
     bool supports_arm_effects() const override { return true; }
 
-    // As above, but only among the leader and its rival, and the pairs of the 32 arms with the largest covariance with
-    // their difference and the 32 with the smallest. If all utilities are equal, the widest pair of the 64 arms of
-    // largest variance; up to 64 arms, of all. If none of these pairs is allowed, among the pairs of the best arm that
-    // has a partner.
-    Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64, const ArmTable& table) const override {
+    // Leader and rival are the best arms of two draws (`top_two`). The pair is the most informative about them, as above,
+    // but only among the leader and its rival, and the pairs of the 32 arms with the largest covariance with their
+    // difference and the 32 with the smallest. If all utilities are equal, the widest pair of the 64 arms of largest
+    // variance; up to 64 arms, of all. If none of these pairs is allowed, among the pairs of the best arm that has a
+    // partner.
+    Decision decide_with_effects(const ArmEffectsState& known, Sfc64& random, i64,
+                                 const ArmTable& table) const override {
         if (table.n == 1) return {0, 0, 0, 1.0};
         ArmEffectsView view(known, table);
-        FoundPair pair = choose_with_effects(known.link, view, table);
+        FoundPair pair = choose_with_effects(known.link, view, random, table);
         return {pair.first, pair.second, 0, 1.0};
     }
 
@@ -37,6 +40,10 @@ private:
     static constexpr i64 ENDS = 64;
     static constexpr i64 EFFECT_ENDS = 32;
     static constexpr double EAGERNESS = 3.0;
+    static constexpr i64 CONTENDERS = 16;
+    static constexpr int DRAWS = 8;
+    static constexpr double REACH = 2.0;
+    static constexpr double JITTER = 1e-9;
 
     // The value of a pair: its information about leader and rival, or its squared width if there is no leader.
     struct PairValue {
@@ -77,16 +84,16 @@ private:
         }
     };
 
-    static FoundPair choose_with_effects(Link link, ArmEffectsView& view, const ArmTable& table) {
-        i64 n = table.n, leader = kernels->argmax(view.u(), n);
+    static FoundPair choose_with_effects(Link link, ArmEffectsView& view, Sfc64& random, const ArmTable& table) {
+        i64 n = table.n, leader = kernels->argmax(view.u(), n), rival = -1;
         PairConstraints different = table.constraints();
         different.distinct = true;
-        AlignedDoubles squares(padded(n)), along(padded(n));
-        view.squared_widths(leader, ArmSubset::all(n), squares.data());
-        i64 rival = cheapest_rival(view.u(), n, leader, squares.data());
-        if (rival < 0) return first_pair(n, different);
+        AlignedDoubles along(padded(n));
         bool has_leader = !std::all_of(view.u(), view.u() + n, [&](double u) { return u == view.u()[leader]; });
-        if (has_leader) covariances_with_gap(view, leader, rival, along.data());
+        if (has_leader) {
+            std::tie(leader, rival) = top_two(view, random);
+            covariances_with_gap(view, leader, rival, along.data());
+        }
         EffectsPairSearch search{view, different, {link, view.u(), has_leader ? along.data() : nullptr}, {}};
         if (has_leader && n > 2 * EFFECT_ENDS) {
             search.try_pairs(leader, {&rival, 1});
@@ -98,6 +105,50 @@ private:
         i64 best = search.found.first < 0 ? view.leader(different) : -1;
         if (best >= 0) search.try_pairs(best, ArmSubset::all(n));
         return search.found;
+    }
+
+    // Top-two Thompson sampling (Russo 2016): the best arm of a draw from the posterior, and the best of the next draw
+    // that has another one; after DRAWS such draws, the second best of the last. Only the CONTENDERS arms of largest
+    // utility plus REACH standard deviations are drawn.
+    static std::pair<i64, i64> top_two(ArmEffectsView& view, Sfc64& random) {
+        i64 n = view.n();
+        std::vector<double> scores(static_cast<std::size_t>(n));
+        for (i64 a = 0; a < n; a++) scores[a] = view.u()[a] + REACH * std::sqrt(std::max(view.variance()[a], 0.0));
+        std::vector<i64> arms = ArmEffectsView::largest(scores.data(), n, CONTENDERS);
+        i64 count = static_cast<i64>(arms.size());
+        double root[CONTENDERS][CONTENDERS], drawn[CONTENDERS], noise[CONTENDERS];
+        factor(view, arms, root);
+        auto best_of_draw = [&] {
+            for (i64 k = 0; k < count; k++) {
+                noise[k] = random.normal();
+                drawn[k] = view.u()[arms[k]];
+                for (i64 j = 0; j <= k; j++) drawn[k] += root[k][j] * noise[j];
+            }
+            return std::max_element(drawn, drawn + count) - drawn;
+        };
+        i64 leader = best_of_draw();
+        for (int draw = 0; draw < DRAWS; draw++) {
+            i64 rival = best_of_draw();
+            if (rival != leader) return {arms[leader], arms[rival]};
+        }
+        drawn[leader] = -INF;
+        return {arms[leader], arms[std::max_element(drawn, drawn + count) - drawn]};
+    }
+
+    // The lower Cholesky factor of the covariance of some arms, with a little on its diagonal.
+    static void factor(ArmEffectsView& view, const std::vector<i64>& arms, double root[][CONTENDERS]) {
+        i64 count = static_cast<i64>(arms.size());
+        double largest = 0.0;
+        for (i64 arm : arms) largest = std::max(largest, view.variance()[arm]);
+        for (i64 i = 0; i < count; i++) {
+            view.squared_widths(arms[i], {arms.data(), i + 1}, root[i]);
+            for (i64 j = 0; j <= i; j++) {
+                double rest = 0.5 * (view.variance()[arms[i]] + view.variance()[arms[j]] - root[i][j]);
+                if (i == j) rest += JITTER * largest;
+                for (i64 k = 0; k < j; k++) rest -= root[i][k] * root[j][k];
+                root[i][j] = i == j ? std::sqrt(std::max(rest, JITTER * largest)) : rest / root[j][j];
+            }
+        }
     }
 
     // out_a = the covariance of arm a with the leader minus the rival.

@@ -175,7 +175,6 @@ def test_a_single_allowed_pair_is_found(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
-        ("BestArmPair", {}),
         ("LocalPairUCB", {}),
         ("RewardDesign", {"random_state": 0}),
         ("DesignPair", {}),

@@ -30,6 +30,7 @@ from duelist.core.arms import ArmTable
 from duelist.reference.feature_scale import MAX_FIRST_VOTES, FeatureScale
 from duelist.reference.fit import find_root
 from duelist.reference.links import Floats, link_mean, link_potential, link_slope
+from duelist.reference.pair_choice import Draws
 from duelist.reference.ties import TieParameter
 
 
@@ -229,8 +230,8 @@ def log_vote_probability(link: str, v: float, q: float, mode: float, outcome: fl
 class ArmEffectsMixture:
     """A posterior for each pair (v, f) of candidate variances, with its log prior weight.
 
-    The one with the largest weight decides, or the widest that is almost as likely. Models with less than e^-10 of the largest weight are
-    dropped, once the first arms can no longer turn out to be atypical.
+    The one with the largest weight decides, or the widest that is almost as likely, or one drawn by its weight. Models
+    with less than e^-10 of the largest weight are dropped, once the first arms can no longer turn out to be atypical.
     """
 
     def __init__(self, link: str, arms: Floats, candidates: Floats, block: int) -> None:
@@ -258,6 +259,14 @@ class ArmEffectsMixture:
             return model.effect_variance + (model.feature_variance if model.dim else 0.0), float(weights[k])
 
         return self.models[max(plausible.tolist(), key=breadth)][1]
+
+    def deciding(self, which: str, draws: Draws) -> ArmEffects:
+        """The model that decides; one that is drawn has a probability in proportion to its weight."""
+        if which != "drawn":
+            return self.widest if which == "widest" else self.best
+        shares = np.exp(self.log_weights - self.log_weights.max())
+        above = np.flatnonzero(np.cumsum(shares) > draws.uniform() * shares.sum())
+        return self.models[above[0] if above.size else -1][1]
 
     def observe_arms(self, arms: Floats) -> None:
         """Scale unscaled features of every model by the arms of a round."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from duelist.core.duel import Duel, check_outcome, check_weight, is_tie
 from duelist.core.errors import InvalidInput, UnknownDuel
 from duelist.policies.base import Policy
 from duelist.reference.arm_effects import ArmEffectsMixture, UtilityPosterior
-from duelist.reference.best_arm_pair import transport_costs
 from duelist.reference.fit import effective_horizon
 from duelist.reference.links import Floats, link_slope, smoothed_slope
 from duelist.reference.pair_choice import AllowedPairs, Choice, Draws, Pair, Values, best_pair, fixed_pair
@@ -29,6 +28,8 @@ MAX_ARMS_SEARCHED: Final = 64
 """The pairs of at most this many arms are all searched."""
 MAX_ARMS_RANKED: Final = 128
 """The same for RankingPair."""
+CONTENDERS: Final = 16
+"""BestArmPair draws utilities of at most this many arms."""
 PAIR_EFFECT_VARIANCE: Final = 0.25
 """Variance of an effect of each pair, beyond the utilities of its arms."""
 EFFECT_VARIANCES: Final = (1.0, 1 / 4, 1 / 16, 1 / 64)
@@ -49,8 +50,8 @@ class ArmTableReference(Policy):
     block: int = 256
     random_state: int | None = None
 
-    decides_with_widest: ClassVar[bool] = False
-    """Whether the widest model that is almost as likely as the best decides, instead of the best."""
+    deciding_model: ClassVar[str] = "likeliest"
+    """Which model decides: the likeliest, the widest that is almost as likely, or one drawn by its weight."""
 
     def __post_init__(self) -> None:
         self.draws = Draws(self.random_state)
@@ -84,7 +85,7 @@ class ArmTableReference(Policy):
         if not self._effects().best.index:
             self._effects().observe_arms(arms.features)
         mixture = self._effects()
-        effects = (mixture.widest if self.decides_with_widest else mixture.best).adapted_to(arms.features)
+        effects = mixture.deciding(self.deciding_model, self.draws).adapted_to(arms.features)
         for _, pair in self._pending.values():
             effects.add_pending(pair)
         choice = self.choose(effects.posterior(arms), AllowedPairs(len(arms), distinct=distinct, exclude=exclude))
@@ -123,7 +124,7 @@ class ArmTableLocalPairUCB(ArmTableReference):
     radius: str | float = "practical"
     scale: float = 1.0
 
-    decides_with_widest: ClassVar[bool] = True
+    deciding_model: ClassVar[str] = "widest"
 
     def choose(self, posterior: UtilityPosterior, allowed: AllowedPairs) -> Choice:
         """Choose the best of these pairs."""
@@ -174,49 +175,54 @@ class ArmTableDesignPair(ArmTableReference):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ArmTableBestArmPair(ArmTableReference):
-    """BestArmPair over all pairs of at most 64 arms.
+    """The pair that is most informative about leader and rival, over all pairs of at most 64 arms.
 
-    Of more arms: leader and rival, and pairs of the 32 arms most correlated with their difference and the 32 least;
-    before the first vote, the widest pair of the 64 arms with the largest variance. If all of these are excluded, the
-    pairs of the best arm that has a partner.
+    Leader and rival are those of top-two Thompson sampling (Russo 2016): the best arm of a draw from the posterior, and
+    the best of the next draw that has another one; after eight such draws, the second best of the last. Only the 16
+    arms of largest u + 2 sqrt(variance) are drawn.
+
+    Of more than 64 arms: leader and rival, and pairs of the 32 arms most correlated with their difference and the 32
+    least. Before the first vote, the widest pair of the 64 arms with the largest variance. If all of these are
+    excluded, the pairs of the best arm that has a partner.
     """
+
+    deciding_model: ClassVar[str] = "drawn"
 
     def choose(self, posterior: UtilityPosterior, allowed: AllowedPairs) -> Choice:
         """Choose the most informative pair of different arms."""
         u, width = posterior.u, posterior.width
         if len(u) == 1:
             return fixed_pair((0, 0))
-        gap = u[:, None] - u
-        slope = smoothed_slope(self.link, gap, width)
-        cost = transport_costs(gap, width)
-        x = int(np.argmax(u))
-        y = int(np.argmin(cost[x]))
-        covariance = posterior.covariance[x] - posterior.covariance[y]
-        gain = slope * (covariance[:, None] - covariance) ** 2 / (1.0 + slope * width**2)
-        has_leader = bool(gap.any())
-        choice = self._best(
-            gain if has_leader else width,
-            self._pairs(x, y, covariance, posterior.variance, has_leader, allowed),
-            u,
-            allowed,
-        )
+        if not (u != u[0]).any():  # no leader before the first vote
+            return self._best(width, allowed.different(_top(posterior.variance, MAX_ARMS_SEARCHED)), u, allowed)
+        x, y = self._top_two(posterior)
+        slope = smoothed_slope(self.link, u[:, None] - u, width)
+        along = posterior.covariance[x] - posterior.covariance[y]
+        gain = slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2)
+        return self._best(gain, self._pairs(x, y, along, posterior.variance, allowed), u, allowed)
 
-        def shortfall(i: int, j: int) -> float:
-            """Leader and rival may themselves be near ties: take the minimum over all of them."""
-            alternatives = [choice.shortfall(i, j), max(gap.max(), _shortfall(width, allowed, i, j))]
-            for leader in range(len(u)) if len(u) <= MAX_ARMS_SEARCHED else ():
-                others = self._with_leader(posterior, slope, cost, leader, allowed)
-                alternatives += [max(missed, shortfall_of(i, j)) for missed, shortfall_of in others]
-            return min(alternatives)
+    def _top_two(self, posterior: UtilityPosterior) -> Pair:
+        arms = _top(posterior.u + 2.0 * np.sqrt(np.maximum(posterior.variance, 0.0)), CONTENDERS)
+        covariance = posterior.covariance[np.ix_(arms, arms)]
+        root = np.linalg.cholesky(covariance + 1e-9 * covariance.diagonal().max() * np.eye(len(arms)))
 
-        return replace(choice, shortfall=shortfall)
+        def draw() -> Floats:
+            noise = np.array([self.draws.normal() for _ in arms])
+            return np.asarray(posterior.u[arms] + root @ noise)
 
-    def _pairs(
-        self, x: int, y: int, covariance: Floats, variance: Floats, has_leader: bool, allowed: AllowedPairs
-    ) -> list[Pair]:
-        if not has_leader or len(covariance) <= MAX_ARMS_SEARCHED:
+        leader = int(np.argmax(draw()))
+        for _ in range(8):
+            drawn = draw()
+            rival = int(np.argmax(drawn))
+            if rival != leader:
+                return arms[leader], arms[rival]
+        drawn[leader] = -np.inf
+        return arms[leader], arms[int(np.argmax(drawn))]
+
+    def _pairs(self, x: int, y: int, along: Floats, variance: Floats, allowed: AllowedPairs) -> list[Pair]:
+        if len(along) <= MAX_ARMS_SEARCHED:
             return allowed.different(_top(variance, MAX_ARMS_SEARCHED))
-        low, high = _top(-covariance, MAX_ARMS_SEARCHED // 2), _top(covariance, MAX_ARMS_SEARCHED // 2)
+        low, high = _top(-along, MAX_ARMS_SEARCHED // 2), _top(along, MAX_ARMS_SEARCHED // 2)
         pairs = [(x, y), *((i, j) for i in low for j in high if i != j)]
         return [(min(i, j), max(i, j)) for i, j in pairs if allowed(i, j)]
 
@@ -225,22 +231,6 @@ class ArmTableBestArmPair(ArmTableReference):
             best = _leader(u, allowed, with_partner=True)
             pairs = [(min(best, j), max(best, j)) for j in allowed.arms if j != best and allowed(best, j)]
         return best_pair(values, pairs)
-
-    def _with_leader(
-        self, posterior: UtilityPosterior, slope: Any, cost: Floats, x: int, allowed: AllowedPairs
-    ) -> list[tuple[float, Any]]:
-        """For leader x and every rival: how far they are from attaining their maxima, and the shortfall of a pair
-        then.
-        """
-        found = []
-        for y in np.flatnonzero(posterior.width[x] > 0.0):
-            missed = float(max(posterior.u.max() - posterior.u[x], cost[x, y] - cost[x].min()))
-            if missed > 1e-6:
-                continue
-            covariance = posterior.covariance[x] - posterior.covariance[y]
-            gain = slope * (covariance[:, None] - covariance) ** 2 / (1.0 + slope * posterior.width**2)
-            found.append((missed, best_pair(gain, allowed.different(allowed.arms)).shortfall))
-        return found
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -326,7 +316,3 @@ def _leader(u: Floats, allowed: AllowedPairs, with_partner: bool = False) -> int
     if not free:
         allowed.raise_no_pair()
     return max(free, key=lambda i: (u[i], -i))
-
-
-def _shortfall(values: Floats, allowed: AllowedPairs, i: int, j: int) -> float:
-    return best_pair(values, pairs).shortfall(i, j) if (pairs := allowed.different(allowed.arms)) else math.inf

@@ -8,7 +8,7 @@ from scipy import stats
 
 import duelist as dl
 from duelist.reference.fit import Vote, curvature, estimate, squared_widths
-from duelist.reference.links import link_mean, link_slope
+from duelist.reference.links import link_mean, link_slope, smoothed_slope
 from duelist.research.paper.stopping import race
 from tests.helpers.policies.feature_scale import default_ridge
 from tests.helpers.policy_state import known
@@ -400,14 +400,43 @@ def test_an_arm_that_was_unlucky_once_is_not_given_up_while_two_others_are_close
 
 @pytest.mark.parametrize("seed", range(3))
 def test_arms_without_features_are_all_asked_about(seed):
-    """Of 30 arms, each meets somebody early on, whatever luck the first ones had."""
+    """Each of 30 arms is shown, whatever luck the first ones had, and the best more often than an average arm."""
     rng, utilities = np.random.default_rng(seed), np.random.default_rng([seed, 1]).normal(size=30)
-    policy, seen = dl.BestArmPair(estimator="online"), np.zeros(30, int)
+    policy, seen = dl.BestArmPair(estimator="online", random_state=seed), np.zeros(30, int)
     for _ in range(600):
         duel = policy.ask(dl.ArmTable(30))
         seen[list(duel)] += 1
         policy.tell(duel, float(rng.random() < 1.0 / (1.0 + np.exp(utilities[duel.second] - utilities[duel.first]))))
-    assert seen.min() >= 3
+    assert seen.min() >= 1
+    assert seen[np.argmax(utilities)] > seen.mean()
+
+
+def test_leader_and_rival_are_the_best_arms_of_draws_under_drawn_prior_variances():
+    """How often each pair is asked, against draws of a prior by its weight, and of utilities under it, with another generator."""
+    n, asks, draws = 5, 2000, 100_000
+    policy, table = dl.BestArmPair(estimator="online", random_state=0), dl.ArmTable(n)
+    policy.initialize(table)
+    for first, second, outcome in ((0, 1, 1.0), (0, 2, 1.0), (1, 2, 1.0), (3, 0, 1.0), (4, 3, 0.0)) * 2:
+        policy.learn(table[[first, second]], outcome)
+    state, rng = policy._effects.state, np.random.default_rng(1)
+    weights = np.exp(state.log_weights - state.log_weights.max())
+    expected = np.zeros((n, n))
+    for model, weight in enumerate(weights / weights.sum()):
+        u, _, covariance, _ = state.posterior(model, table.ids, table.features, np.arange(n))
+        best = np.bincount(rng.multivariate_normal(u, covariance, draws).argmax(axis=1), minlength=n) / draws
+        width = np.sqrt(np.maximum(np.add.outer(np.diag(covariance), np.diag(covariance)) - 2.0 * covariance, 0.0))
+        slope = smoothed_slope("logistic", u[:, None] - u, width)
+        for leader, rival in itertools.permutations(range(n), 2):
+            along = covariance[leader] - covariance[rival]
+            gain = np.triu(slope * (along[:, None] - along) ** 2 / (1.0 + slope * width**2), 1)
+            asked = np.unravel_index(int(np.argmax(gain)), gain.shape)
+            expected[asked] += weight * best[leader] * best[rival] / (1.0 - best[leader])
+    found = np.zeros((n, n))
+    for seed in range(asks):
+        choice = policy.suggest(table, seed=seed)
+        found[choice.first, choice.second] += 1.0 / asks
+    assert len(weights) == 4
+    assert np.abs(found - expected).max() < 5.0 * np.sqrt(0.25 / asks)
 
 
 def test_among_many_arms_a_pair_that_is_out_changes_nothing_but_itself():

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from duelist import native
 from duelist.core.duel import Duel
+from duelist.policies.engine.arm_effects import DecidingModel
 from duelist.policies.engine.batch import Batch
 from duelist.policies.engine.native_policy import LocalCurvature, NativePolicy
 from duelist.policies.engine.prior import Prior
@@ -23,6 +24,7 @@ from duelist.policies.engine.radius_policy import LayeredPolicy, RadiusPolicy, m
 
 __all__ = [
     "Batch",
+    "DecidingModel",
     "LayeredPolicy",
     "LocalCurvature",
     "NativePolicy",

@@ -9,7 +9,7 @@ evidence (`native/model/arm_effects_mixture.hpp`, `duelist.model.ridge_selection
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,7 @@ BLOCK: Final = 256
 """Number of arms whose covariances are stored: those voted on last. Others are independent of them."""
 MAX_FEATURES: Final = 2**13
 """With this many features the covariance takes half a gigabyte."""
+DecidingModel = Literal["likeliest", "widest", "drawn"]
 _NONE: Final = np.empty(0, np.int64)
 _NO_PAIRS: Final = np.empty((0, 2), np.int64)
 PendingRows = tuple[Ints, Floats, Floats]
@@ -205,9 +206,8 @@ class ArmEffectsLearner:
         table = self._checked_table(arms)
         pairs = check_pairs("exclude", exclude, len(table)) if len(exclude) else _NO_PAIRS
         constraints = table.ids, table.features, bool(distinct), pairs
-        widest = self._policy.decides_with_widest
         first, second, words_after = self.state.decide(
-            self._rule, *constraints, *pending, words, min(t, MAX_ROUNDS), widest
+            self._rule, *constraints, *pending, words, min(t, MAX_ROUNDS), self._policy.deciding_model
         )
         if first < 0:
             raise no_pairs_left(len(table))

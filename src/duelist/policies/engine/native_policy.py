@@ -35,7 +35,7 @@ from duelist.model.links import get_link
 from duelist.model.ridge_selection import default_ridge
 from duelist.policies.base import Arms, Choice
 from duelist.policies.engine import snapshots
-from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, check_support
+from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, DecidingModel, check_support
 from duelist.policies.engine.batch import Batch, as_contexts
 from duelist.policies.engine.fitted_policy import FittedPolicy
 from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id
@@ -87,8 +87,9 @@ class NativePolicy(FittedPolicy):
     """Beyond this many features the prior variance of a utility grows no more (`default_ridge`)."""
     local_curvature: ClassVar[bool] = False
     """Whether widths use the curvature at the estimate instead of the precision."""
-    decides_with_widest: ClassVar[bool] = False
-    """With an `ArmTable`: whether the widest prior variances that are almost as likely as the best decide (decision 53)."""
+    deciding_model: ClassVar[DecidingModel] = "likeliest"
+    """With an `ArmTable`: which prior variances decide: the likeliest, the widest that are almost as likely (decision 53), or those drawn
+    with the probability that votes give them (decision 54)."""
     _player: Any = field(init=False, default=None)
     _effects: ArmEffectsLearner | None = field(init=False, default=None)
     _requires_arm_table: bool = field(init=False, default=False)

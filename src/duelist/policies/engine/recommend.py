@@ -120,7 +120,9 @@ def check_effects(effects: object) -> None:
         )
 
 
-def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tuple[int, int]]) -> Choice | None:
+def pair_with_effects(
+    policy: FittedPolicy, arms: Floats, exclude: Collection[tuple[int, int]], seed: int
+) -> Choice | None:
     """Return the pair to ask by arm effects, once features alone decide; None before, or if votes are not known by arm."""
     votes = _votes_on(policy, arms)
     if len(arms) == 1 or isinstance(votes, VotesUnavailable):
@@ -134,7 +136,7 @@ def pair_with_effects(policy: FittedPolicy, arms: Floats, exclude: Collection[tu
         for _, first, second, _, share, compared in policy._player.pending()
         if max(first, second) < len(arms) and np.array_equal(arms[[first, second]], compared)
     ]
-    return policy.with_arm_effects(arms).suggest(table, pending, exclude=exclude)
+    return policy.with_arm_effects(arms).suggest(table, pending, seed=seed, exclude=exclude)
 
 
 def decision_input(

@@ -6,10 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from duelist.core.arrays import check_arms
 from duelist.core.duel import Duel
 from duelist.policies.base import Arms
-from duelist.policies.engine import LocalCurvature
+from duelist.policies.engine import DecidingModel, LocalCurvature
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -53,8 +55,11 @@ class BestArmPair(LocalCurvature):
       the estimate is zero up to rounding, which then decides who leads.)
     - From 256 arms on, pairs of the 64 arms farthest along (x - y)' H_t^-1 on one side with the 64 on the other; all
       pairs if these are all excluded.
-    - With more than 64 arms in an `ArmTable`, leader and rival, and pairs of 32 arms on either side along (x - y)'
-      H_t^-1 (decision 27).
+    - With an `ArmTable`, leader and rival are those of top-two Thompson sampling (Russo 2016): the best arm of a draw
+      from the posterior, under prior variances drawn with the probability that the votes give them, and the best of
+      the next draw that has another one (decision 54). Only the 16 arms of largest u + 2 sqrt(variance) are drawn,
+      at most eight times for the rival. Of more than 64 arms, the pairs searched are these two and those of 32 arms
+      on either side along (x - y)' H_t^-1 (decision 27).
     - With the one-pass estimator, and above 128 dimensions, a comparison keeps the slope it had when it was learned.
 
     Cost per round: O(K^2 d) for the pairs, O(K d + K log K) from 256 arms on; O(n d^2) for the curvature with n
@@ -70,6 +75,8 @@ class BestArmPair(LocalCurvature):
 
     pure_exploration: ClassVar[bool] = True
 
+    deciding_model: ClassVar[DecidingModel] = "drawn"
+
     asks_with_effects: ClassVar[bool] = True
 
     ridge_reference_dim: ClassVar[float] = 5.0
@@ -79,7 +86,8 @@ class BestArmPair(LocalCurvature):
         if distinct and not self._uses_arm_effects(arms) and self._player.dim and self._player.learned.any():
             from duelist.policies.engine.recommend import pair_with_effects  # imports SciPy, which is slow
 
-            choice = pair_with_effects(self, check_arms(arms, self.dim_), exclude)
+            seed = np.random.SeedSequence([*self._words.tolist(), self.rounds_]).generate_state(1)
+            choice = pair_with_effects(self, check_arms(arms, self.dim_), exclude, int(seed[0]))
             if choice is not None:
                 return self._ask_pair(check_arms(arms, self.dim_), choice.first, choice.second)
         return super().ask(arms, distinct=distinct, exclude=exclude)

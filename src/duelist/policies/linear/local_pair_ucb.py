@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from duelist.core.arrays import Floats
-from duelist.policies.engine import LocalCurvature, Prior, RadiusPolicy
+from duelist.policies.engine import DecidingModel, LocalCurvature, Prior, RadiusPolicy
 
 _MIN_UNITS: Final = 1e-300
 """For a single arm, or equal arms, without any difference."""
@@ -69,7 +69,7 @@ class LocalPairUCB(LocalCurvature, RadiusPolicy):
 
     ridge_reference_dim: ClassVar[float] = 5.0
     practical_multiplier: ClassVar[float] = 1.4
-    decides_with_widest: ClassVar[bool] = True
+    deciding_model: ClassVar[DecidingModel] = "widest"
     experiment_radius_error: ClassVar[str] = "belongs to the comparators"
 
     def prior(self, variances: Floats, reach: float) -> Prior:
