@@ -8,9 +8,11 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
+from typer.testing import CliRunner
 
+from duelist.cli import app
 from duelist.cli.server import demo_server
-from duelist.cli.server.demo_studies import POSTERS, PROMPTS, SYSTEMS, draw_poster
+from duelist.cli.server.demo_studies import FOLDER, POSTERS, SYSTEMS
 from duelist.core.errors import ConnectionLost, StudyNotOpen
 
 PAIRS = 28  # of eight arms
@@ -63,15 +65,31 @@ def test_new_raters_replace_those_who_have_finished(monkeypatch: pytest.MonkeyPa
 
 def test_the_demo_has_posters_and_systems() -> None:
     posters = demo_server.make_posters("memory")
-    assert len({arm.payload["image"] for arm in posters.arms()}) == len(POSTERS)
-    for design in POSTERS:
-        assert ET.fromstring(draw_poster(design)).tag == "{http://www.w3.org/2000/svg}svg"
+    assert {arm.id: arm.payload["text"] for arm in posters.arms()}["sunrise"] == "A sun rises"
+    for arm in posters.arms():
+        drawn = ET.fromstring(posters.media(arm.payload["image"]).body)
+        assert drawn.tag == "{http://www.w3.org/2000/svg}svg"
+    assert {arm.id for arm in posters.arms()} == set(POSTERS)
     assert posters.leaderboard().standings[0].arm in ("sunrise", "waves", "hills", "night")
     assistants = demo_server.make_assistants("memory")
     assert {arm.system for arm in assistants.arms()} == set(SYSTEMS)
-    assert len(assistants.arms()) == len(SYSTEMS) * len(PROMPTS)
-    for _, answers in PROMPTS.values():
-        assert set(answers) == set(SYSTEMS)
+    assert {arm.category for arm in assistants.arms()} == {"animals", "kitchen", "nature"}
+    assert len(assistants.arms()) == 4 * 6
+
+
+def test_owners_can_make_the_demo_studies_themselves(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the readme work in its folder, which is also among the examples."""
+    monkeypatch.setenv("DUELIST_STORAGE", f"sqlite:///{tmp_path / 'demo.db'}")
+    monkeypatch.chdir(FOLDER)
+    commands = [
+        line.partition("#")[0].split() for line in Path("README.md").read_text().splitlines() if "study create" in line
+    ]
+    assert len(commands) == 3
+    for command in commands:
+        done = CliRunner().invoke(app, command[1:])
+        assert done.exit_code == 0, done.output
+    examples = Path(__file__).parents[2] / "examples" / "demo-study"
+    assert examples.resolve() == FOLDER.resolve()
 
 
 @pytest.mark.usefixtures("without_data")

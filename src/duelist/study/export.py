@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -47,9 +47,12 @@ class StudyExport(StudyLog):
         options
             Options of the format, see docs/guides/formats.md.
         """
-        name = default_format(path) if format is None else format
+        return self.export_for(path, default_format(path) if format is None else format, True, options)
+
+    def export_for(self, path: str | Path, name: str, is_personal: bool, options: Mapping[str, Any]) -> ExportReport:
+        """Write the votes into a file, with or without what is known of raters: attributes, URL parameters and consent."""
         with self._reading() as tx:
-            votes = _LogComparisons(self, tx, is_whole=name == "jsonl")
+            votes = _LogComparisons(self, tx, name == "jsonl", is_personal)
             report = write(votes, path, name, **options)
         return replace(report, skipped=dict(votes.skipped) | dict(report.skipped))
 
@@ -60,14 +63,14 @@ class _LogComparisons(Iterable[Comparison]):
     It can be iterated repeatedly.
     """
 
-    def __init__(self, study: StudyExport, tx: Transaction, is_whole: bool) -> None:
+    def __init__(self, study: StudyExport, tx: Transaction, is_whole: bool, is_personal: bool) -> None:
         self._study = study
         self._tx = tx
         self._is_whole = is_whole
         self._arms = study._read_cache.arms
         raters = tx.raters()
         self._excluded = {rater.name for rater in raters if rater.excluded}
-        self._rater_columns = _columns_of_raters(raters)
+        self._rater_columns = _columns_of_raters(raters) if is_personal else {}
         self._revisions: dict[int, VoteRow] | None = None
         self.skipped: Counter[str] = Counter()
 

@@ -174,3 +174,36 @@ def test_a_reader_sees_no_completion_codes(server: Running, admin: httpx.Client,
         assert "C1ABC" not in str(each)
         assert each["settings"]["recruiting"]["places"] == 9
     assert "C1ABC" in str(checked(admin.get(study)))
+
+
+def test_a_reader_learns_nothing_of_raters_but_their_votes(server: Running, admin: httpx.Client, study: str) -> None:
+    """Answers to the questionnaire, notes, URL parameters and consent; and no results by answer, which would tell them too."""
+    question = {"name": "income", "text": "How much?", "kind": "number"}
+    checked(admin.patch(study, json={"settings": {"flow": {"questions": [question]}}}))
+    for name in ("ana", "ben"):
+        with server.client(token_of(admin, study, "rater", rater=name)) as rater:
+            checked(rater.post(f"{study}/arrive", json={"parameters": {"wave": "secret 1"}}), 204)
+            checked(rater.post(f"{study}/answers", json={"answers": {"income": 48131}}), 204)
+            if name == "ana":
+                duel = checked(rater.post(f"{study}/ask", json={}))["id"]
+                checked(rater.post(f"{study}/votes", json={"duel": duel, "outcome": "first"}))
+        checked(admin.post(f"{study}/raters/describe", json={"rater": name, "attributes": {"note": "secret 2"}}))
+    checked(admin.post(f"{study}/raters/block", json={"rater": "ben"}))
+    paths = [f"{study}/raters", f"{study}/log", *(f"{study}/export/{form}" for form in ("csv", "jsonl"))]
+    secrets = ("48131", "secret 1", "secret 2")
+    with server.client(token_of(admin, study, "reader")) as reader:
+        for path in paths:
+            shown = reader.get(path)
+            assert shown.status_code == 200
+            assert "ana" in shown.text
+            assert not [each for each in secrets if each in shown.text], path
+        for query in ("raters", "leaderboard", "win-matrix", "can-stop"):
+            for condition in (
+                "income > 40000",
+                "nothing = 1",
+            ):  # the error of the second names the attributes there are
+                refused(reader.get(f"{study}/{query}", params={"where": condition}), 403, "not_allowed")
+    owned = admin.get(f"{study}/raters").text
+    assert [owned.count(each) for each in secrets] == [2, 1, 2]
+    assert "48131" in admin.get(f"{study}/export/csv").text
+    assert checked(admin.get(f"{study}/leaderboard", params={"where": "income > 40000"}))["votes"] == 1

@@ -112,6 +112,26 @@ def test_a_folder_of_images(server: Server, tabs: Tabs, tmp_path: Path) -> None:
     assert server.load_study("posters in a folder").votes() == []
 
 
+def test_a_folder_of_pictures_with_captions(server: Server, tabs: Tabs, tmp_path: Path) -> None:
+    """The preview shows pictures with captions as raters will, says that the column of pictures is used, and suggests the folder's name."""
+    folder = tmp_path / "our posters"
+    folder.mkdir()
+    (folder / "captioned.csv").write_text("id,image,caption\na,red.png,A red one\nb,blue.png,A blue one\n")
+    for name, color in {"red": (200, 0, 0), "blue": (0, 0, 200)}.items():
+        (folder / f"{name}.png").write_bytes(png(*color))
+    page = tabs.open_as_owner("/new")
+    page.get_by_label("Folder:").set_input_files(folder)
+    row = page.get_by_role("row", name="A red one")
+    expect(row.get_by_role("img", name="red.png")).to_be_visible()
+    page.get_by_text("Columns", exact=True).click()
+    expect(page.get_by_label("Use of column image")).to_have_value("media")
+    expect(page.get_by_label("Name of the study")).to_have_value("our posters")
+    page.get_by_role("button", name="Create study").click()
+    expect(page.locator("#title")).to_have_text("our posters")
+    payloads = [arm.payload for arm in server.load_study("our posters").arms()]
+    assert [each["text"] for each in payloads] == ["A red one", "A blue one"]
+
+
 def test_a_folder_with_other_files(server: Server, tabs: Tabs, tmp_path: Path) -> None:
     """Other files are ignored, and two images of the same name in two folders are two items."""
     folder = tmp_path / "as it is"

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from duelist.cli.server.demo_studies import POSTERS, PROMPTS, SKY, SYSTEMS, Demo, draw_poster
+from duelist.cli.server.demo_studies import POSTERS, SYSTEMS, Demo, read_answers, read_explanations, read_posters
 from duelist.core.errors import (
     ConnectionLost,
     DuelistError,
@@ -48,7 +48,7 @@ def demo_arms() -> Demo:
     try:
         votes = list(load_llmfao())
     except (InvalidInput, OSError):
-        return SKY
+        return read_explanations()
     (context, _), *_ = Counter(vote.context for vote in votes).most_common(1)
     here = [vote for vote in votes if vote.context == context and vote.payload_first and vote.payload_second]
     met: Counter[str] = Counter()
@@ -108,9 +108,7 @@ def make_posters(storage: str) -> Study:
         load_if_exists=True,
     )
     if not study.arms():
-        keys = study.add_media([(f"{design}.svg", "image/svg+xml", draw_poster(design)) for design in POSTERS])
-        payloads = [{"image": key, "alt": design} for key, design in zip(keys, POSTERS, strict=True)]
-        study.add_arms(list(POSTERS), payloads=payloads)
+        study.apply(read_posters())
         _simulate(study, Demo({}, POSTERS, "", ""), 20)
     return study
 
@@ -127,21 +125,8 @@ def make_assistants(storage: str) -> Study:
         load_if_exists=True,
     )
     if not study.arms():
-        rows = [
-            (f"{system}: {prompt}", text, prompt, system, category)
-            for prompt, (category, answers) in PROMPTS.items()
-            for system, text in answers.items()
-        ]
-        ids, texts, prompts, systems, categories = (list(column) for column in zip(*rows, strict=True))
-        study.add_arms(
-            ids,
-            payloads=texts,
-            contexts=prompts,
-            context_payloads={prompt: prompt for prompt in PROMPTS},
-            systems=systems,
-            categories=categories,
-        )
-        liked = {name: SYSTEMS[system] for name, system in zip(ids, systems, strict=True)}
+        study.apply(read_answers())
+        liked = {arm.id: SYSTEMS[str(arm.system)] for arm in study.arms()}
         _simulate(study, Demo({}, liked, "", ""), 24)
     return study
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from duelist.cli.console import say, say_table
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_count
+from duelist.study.items.labels import beginning, picture_of
 
 if TYPE_CHECKING:
     from duelist.study import ItemPlan, VotePlan
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from duelist.study.imports.items.column_mapping import FileColumn
 
 _SHOWN = 5
+_TEXT, _EXAMPLE = 100, 30
+"""Characters of an item, and of a cell, that are shown."""
 
 
 def show_items(plan: ItemPlan) -> None:
@@ -23,7 +26,7 @@ def show_items(plan: ItemPlan) -> None:
     show_columns(plan.columns)
     for item in plan.items[:_SHOWN]:
         where = f" in {item.context}" if item.context and item.system is None else ""
-        say(f"  {item.id}{where}: {_one_line(str(item.payload))[:100]}")
+        say(f"  {item.id}{where}: {_shown(item.payload)}")
     if len(plan.items) > _SHOWN:
         say(f"  ... and {len(plan.items) - _SHOWN} more")
     show_notes(plan.notes)
@@ -58,13 +61,25 @@ def expand_folders(files: list[Path]) -> list[Path]:
 
 def show_columns(columns: Iterable[FileColumn]) -> None:
     """Show how the columns of a file are used."""
-    rows = [(column.name, column.role, _one_line(" | ".join(column.examples))) for column in columns]
+    rows = [
+        (column.name, column.role, " | ".join(_one_line(each, _EXAMPLE) for each in column.examples))
+        for column in columns
+    ]
     if rows:
         say_table(("column", "used as", "examples"), rows)
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _shown(payload: Any) -> str:
+    """Return what raters see of an item, on one line: the name of its picture and the beginning of its text."""
+    if not isinstance(payload, dict):
+        return _one_line(str(payload), _TEXT)
+    parts = [each for each in (picture_of(payload), beginning(payload)) if each]
+    return ": ".join(parts) or _one_line(str(payload), _TEXT)
+
+
+def _one_line(text: str, longest: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= longest else f"{line[: longest - 1]}…"
 
 
 def show_notes(notes: Iterable[Note]) -> None:

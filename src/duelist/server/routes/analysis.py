@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import FileResponse
 
-from duelist.server.auth import ServerDep, StudyAdmin, StudyReader
+from duelist.server.auth import ADMIN, ServerDep, StudyAdmin, StudyReader
 from duelist.server.context import ServerContext
+from duelist.server.errors import RequestError
 from duelist.server.http.routing import CheckedRoute
 from duelist.server.http.uploads import download_folder, file_response, safe_name, uploaded_file
 from duelist.server.schemas import common as schemas
@@ -46,6 +47,7 @@ _MAX_ID = schemas.MAX_ID
 
 
 def _vote_filter(
+    caller: StudyReader,
     context: Annotated[schemas.Name | None, Query(description="Only this context.")] = None,
     criterion: Annotated[schemas.Name | None, Query(description="The criterion; the first by default.")] = None,
     without: Annotated[list[schemas.Name] | None, Query(description="Further raters to exclude.")] = None,
@@ -62,6 +64,10 @@ def _vote_filter(
         Query(description="A condition on an attribute of raters, such as age >= 30; may be repeated."),
     ] = None,
 ) -> dict[str, Any]:
+    if where and caller.token.scope is not ADMIN:  # results by attribute would tell who answered what
+        raise RequestError(
+            403, "not_allowed", "Attributes of raters are for admins of the study.", "Leave out `where`.", "where"
+        )
     given = {
         "where": where,
         "context": context,
@@ -295,8 +301,9 @@ async def regret(
 async def raters(
     study: schemas.StudyId, server: ServerDep, caller: StudyReader, votes: VoteFilter, if_none_match: IfNoneMatch = None
 ) -> Response:
-    """Return pace, side bias, agreement and reliability of raters, and who is flagged."""
-    return await _run_query(server, study, "raters", votes, if_none_match)
+    """Return pace, side bias, agreement and reliability of raters, and who is flagged; only admins see their attributes."""
+    is_admin = caller.token.scope is ADMIN
+    return await _run_query(server, study, "raters", votes, if_none_match, personal=is_admin)
 
 
 @router.get("/queue", responses=_responses(QueueResponse))
@@ -377,14 +384,14 @@ async def export(
         Query(pattern=r"^(\.[a-z]{1,8}){1,2}$", description="Ending of the file, such as .parquet or .csv.gz."),
     ] = None,
 ) -> FileResponse:
-    """Export votes in a format, whose options are query parameters."""
+    """Export votes in a format, whose options are query parameters; only admins get what is known of raters."""
     async with server.study(study) as opened:
         name = opened.study.name
     ending = suffix or get_format(form).suffixes[0]
     check_suffix(form, f"votes{ending}")
     async with download_folder() as folder:
         path = folder / f"votes{ending}"
-        task = {"format": form, "path": str(path), "options": options}
+        task = {"format": form, "path": str(path), "options": options, "personal": caller.token.scope is ADMIN}
         report = await server.worker.run_task("export", study, task)
         headers = {"X-Duelist-Export-Report": json.dumps(report)}
         return file_response(path, f"{name} {form}{ending}", "application/octet-stream", headers)

@@ -34,7 +34,15 @@ RecommendationResponse = schema_of(
 )
 ProgressResponse = schema_of(Progress, "ProgressResponse", done=bool, statement=str)
 ExplanationResponse = schema_of(Explanation, "ExplanationResponse", statement=str)
-RaterRow = schema_of(RaterStatistics, "RaterRow", blocked=bool, erased=bool, attributes=dict[str, Any])
+RaterRow = schema_of(
+    RaterStatistics,
+    "RaterRow",
+    blocked=bool,
+    erased=bool,
+    attributes=Annotated[dict[str, Any], Field(description="Answers and notes; empty for readers.")],
+    ending=Annotated[str | None, Field(description="How their participation ended; empty for readers.")],
+    excluded_by=Annotated[str | None, Field(description="The rule that excluded them; empty for readers.")],
+)
 RatersResponse = schema_of(
     Raters,
     "RatersResponse",

@@ -10,12 +10,14 @@ import numpy as np
 
 from duelist.core.errors import DisconnectedArms, InvalidInput
 from duelist.core.serialization import to_plain
-from duelist.study import Study
+from duelist.study import Rater, Study
 from duelist.study.items.labels import label_of, picture_of
 
 Arguments = dict[str, Any]
 Query = Callable[[Study, Arguments], Any]
 
+RATER_FIELDS: Final = ("blocked", "erased", "attributes", "ending", "excluded_by")
+"""What pages show of a rater beside the statistics."""
 _HISTORY_TOP: Final = 8
 _MAX_PAIRED: Final = 1000
 """Items of a table with a cell for every two; the JSON of 4,000 took two minutes."""
@@ -111,15 +113,20 @@ def _regret(study: Study, arguments: Arguments) -> Any:
 
 
 def _raters(study: Study, arguments: Arguments) -> Any:
-    found = to_plain(study.raters(**arguments))
-    records = {rater.name: rater for rater in study.rater_records()}
+    rest = {name: value for name, value in arguments.items() if name != "personal"}
+    found = to_plain(study.raters(**rest))
+    is_personal = arguments["personal"]
+    records = {each.name: _shown(each, is_personal) for each in study.rater_records() if is_personal or each.blocked}
     for row in found["rows"]:
-        rater = records.pop(row["rater"], None)
-        row["blocked"] = rater is not None and rater.blocked
-        row["erased"] = rater is not None and rater.erased
-        row["attributes"] = {} if rater is None else rater.attributes
+        rater = records.pop(row["rater"], Rater(row["rater"]))
+        row |= {name: to_plain(getattr(rater, name)) for name in RATER_FIELDS}
     found["others"] = [to_plain(rater) for rater in records.values()]
     return found
+
+
+def _shown(rater: Rater, is_personal: bool) -> Rater:
+    """Return a rater's record as admins see it, or as readers do, who learn nothing about the person."""
+    return rater if is_personal else Rater(rater.name, {}, rater.blocked, rater.excluded, rater.erased)
 
 
 def _queue(study: Study, arguments: Arguments) -> Any:

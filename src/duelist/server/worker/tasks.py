@@ -36,7 +36,8 @@ def _of(study: Study | None) -> Study:
 
 
 def _export(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
-    return to_plain(_of(study).export(arguments["path"], arguments["format"], **arguments["options"]))
+    path, form, personal = (arguments[name] for name in ("path", "format", "personal"))
+    return to_plain(_of(study).export_for(path, form, personal, arguments["options"]))
 
 
 def _archive(storage: Storage, study: Study | None, arguments: Arguments) -> Any:

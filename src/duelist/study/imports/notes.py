@@ -36,6 +36,10 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     return ", ".join(names[:most]) + more
 
 
+def _missing_answers(count: int) -> str:
+    return f"; {count} answer{'s are' if count > 1 else ' is'} missing" if count else ""
+
+
 def _some_items_exist(details: Mapping[str, Any]) -> str:
     are = "1 of them is" if details["count"] == 1 else f"{details['count']} of them are"
     return f"{are} already in the study, with the same content; the others are numbered from {details['first']}."
@@ -61,7 +65,7 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
     ),
     "systems": lambda d: (
         f"Read as {d['answers']} answers of {len(d['systems'])} systems ({listed(d['systems'], 6)}) to {d['prompts']} "
-        f"prompts{'; ' + str(d['missing']) + ' answers are missing' if d['missing'] else ''}."
+        f"prompts{_missing_answers(d['missing'])}."
     ),
     "duplicate_answers": lambda d: (
         f"System {d['system']!r} has {d['count']} answers to the prompt {d['prompt']!r}"

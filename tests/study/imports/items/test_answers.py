@@ -115,6 +115,7 @@ def test_answers_may_be_missing(tmp_path: Path, rows: list[dict[str, Any]]) -> N
     assert missing in (1, 2)
     (note,) = [note for note in plan.notes if note.code == "systems"]
     assert note.details["missing"] == missing
+    assert str(note).endswith("; 1 answer is missing." if missing == 1 else "; 2 answers are missing.")
     study = create_study("holes", "memory", goal="rank", items=plan)
     assert len(study.arms()) == len(plan.items)
 

@@ -13,7 +13,9 @@ def test_a_table_of_captions_keeps_its_pictures(tmp_path: Path) -> None:
     pictures = [tmp_path / "cat.png", tmp_path / "dog.png"]
     for k, path in enumerate(pictures):
         path.write_bytes(b"\x89PNG picture %d" % k)
-    study = create_study("captioned", "memory", items=plan_items([table, *pictures]))
+    plan = plan_items([table, *pictures])
+    assert [column.role for column in plan.columns] == ["id", "media", "payload"]
+    study = create_study("captioned", "memory", items=plan)
     cat, dog = (arm.payload for arm in study.arms())
     assert cat["text"] == "A cat that waits"
     assert dog["text"] == "A dog that does not"

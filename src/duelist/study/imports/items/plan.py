@@ -43,6 +43,7 @@ from duelist.study.imports.items.planned_items import (
     find_ids,
     looks_like_markdown,
     plan_item,
+    with_media_columns,
 )
 from duelist.study.imports.items.sheet import Sheet, read_sheet
 from duelist.study.imports.notes import Note
@@ -357,6 +358,7 @@ def _plan_items(path: Path, sheet: Sheet, media: MediaFiles, options: ItemOption
         features["columns"] = list(numbers)
         interpretations = [note for name in numbers if (note := parsed[name].note) is not None]
     used = features.get("columns") or () if kind == "columns" else ()
+    columns = list(with_media_columns(columns, sheet.rows, mapping, media))
     is_markdown = looks_like_markdown(items)
     return ItemPlan(
         "table",

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,7 @@ from duelist.core.errors import InvalidInput
 from duelist.study.formats import context_id
 from duelist.study.formats.files import Row
 from duelist.study.formats.files.row import shorten
+from duelist.study.imports.items.column_mapping import FileColumn
 from duelist.study.imports.items.media import MediaFiles
 from duelist.study.imports.notes import Note
 from duelist.study.items.media_kind import media_kind
@@ -65,18 +66,32 @@ def plan_item(row: Row, name: str, context: str | None, mapping: Mapping[str, st
     if isinstance(payload, str) and "\n" not in payload:
         payload = payload.strip()
     text = "" if payload is None else _to_text(row, mapping["payload"], payload)
-    picture = _picture_beside(row, mapping, media) if isinstance(payload, str) else None
-    if picture is not None:
+    beside = _picture_beside(row, mapping, media) if isinstance(payload, str) else None
+    if beside is not None:
+        _, picture = beside
         shown = {media_kind(picture.name) or "image": picture.name, **({"text": payload} if payload else {})}
         return PlannedItem(name, shown, context, text or name, str(picture), system, category)
     return PlannedItem(name, payload, context, text or name, None, system, category)
 
 
-def _picture_beside(row: Row, mapping: Mapping[str, str], media: MediaFiles) -> Path | None:
-    """Return the media file that another column of the row names, as in a table of pictures with captions."""
-    others = (value for name, value in row.fields.items() if name not in mapping.values())
-    names = (value for value in others if isinstance(value, str) and len(value) < _LONGEST_PATH and media_kind(value))
-    return next((found for name in names if (found := media.find(row, name)) is not None), None)
+def _picture_beside(row: Row, mapping: Mapping[str, str], media: MediaFiles) -> tuple[str, Path] | None:
+    """Return the other column of the row that names a media file, as in a table of pictures with captions, and the file."""
+    for name, value in row.fields.items():
+        if name in mapping.values() or not isinstance(value, str) or len(value) >= _LONGEST_PATH:
+            continue
+        file = media.find(row, value) if media_kind(value) else None
+        if file is not None:
+            return name, file
+    return None
+
+
+def with_media_columns(
+    columns: Sequence[FileColumn], rows: Sequence[Row], mapping: Mapping[str, str], media: MediaFiles
+) -> tuple[FileColumn, ...]:
+    """Return the columns, with the role of those whose media files are shown beside the payload."""
+    beside = (_picture_beside(row, mapping, media) for row in rows) if media.paths and "payload" in mapping else ()
+    names = {found[0] for found in beside if found is not None}
+    return tuple(replace(each, role="media") if each.name in names else each for each in columns)
 
 
 def content_notes(items: Sequence[PlannedItem]) -> list[Note]:

@@ -180,7 +180,7 @@ function showFilters({ contexts, systems, categories }) {
 /** A condition on an attribute of raters; the options of the questionnaire are suggested. */
 function raterFilter(set) {
   const { questions } = app.study.settings.flow;
-  if (!questions.length) return null;
+  if (!questions.length || !app.isAdmin) return null; // what raters answered is for owners
   const suggested = questions.flatMap(({ name, kind, options }) =>
     kind === "choice" ? options.map((each) => `${name} = ${each}`) : [`${name} >= `],
   );

@@ -15,6 +15,7 @@ const ROLES = [
   ["answer", "answers of one system, named by the column"],
   ["category", "category of the prompt"],
   ["feature", "numeric feature"],
+  ["media", "picture, sound or video beside the content"],
   ["other", "not used"],
 ];
 const SINGLE_ROLES = ["id", "payload", "context", "prompt", "system", "category"]; // at most one column each
@@ -183,12 +184,13 @@ function previewCard({ rows, kind, encoding, notes, columns, items, systems, con
   );
 }
 
-/** Images are not uploaded yet: the browser shows its own copies. */
+/** Pictures are not uploaded yet: the browser shows its own copies. */
 function previewContent(item) {
-  const file =
-    item.content.length === 1 &&
-    state.files.find((each) => each.name === item.content[0].text && each.type.startsWith("image/"));
-  return file ? [{ type: "localFile", file }] : item.content;
+  const pictures = state.files.filter((each) => each.type.startsWith("image/"));
+  return item.content.map((block) => {
+    const file = pictures.find((each) => each.name === block.text);
+    return file ? { type: "localFile", file } : block;
+  });
 }
 
 /** The encoding of a short file cannot always be detected: let the user correct it. */
@@ -201,6 +203,9 @@ function encodingField(encoding) {
   );
   return el("p", null, el("label", null, "File encoding", select));
 }
+
+const isPossible = (role, column) =>
+  role === column.role || (role !== "media" && (role !== "feature" || column.numeric)); // the files decide on "media"
 
 function columnsField(columns) {
   const row = (column) =>
@@ -217,7 +222,7 @@ function columnsField(columns) {
             "aria-label": `Use of column ${column.name}`,
             onchange: (event) => setRole(columns, column.name, event.target.value),
           },
-          ROLES.filter(([role]) => role !== "feature" || column.numeric || column.role === "feature").map(
+          ROLES.filter(([role]) => isPossible(role, column)).map(
             ([role, text]) => el("option", { value: role, selected: role === column.role }, text),
           ),
         ),
@@ -291,10 +296,16 @@ function namesOfNumericColumns({ columns, plan }) {
 
 // -- 5. rater page ------------------------------------------------------------------------------------------------------
 
+/** The name of the folder, or of the file without its ending. */
+const suggestedName = () => {
+  const [{ name, webkitRelativePath: path }] = state.files;
+  return path ? path.split("/")[0] : name.replace(/\.[^.]*$/, "");
+};
+
 function raterPageCard({ plan = {} }) {
   const name = createField(
     { name: "name", label: "Name of the study", kind: "text", required: true },
-    state.name ?? plan.name ?? state.files[0].name.replace(/\.[^.]*$/, ""),
+    state.name ?? plan.name ?? suggestedName(),
   );
   name.input.addEventListener("input", () => {
     state.name = name.input.value;

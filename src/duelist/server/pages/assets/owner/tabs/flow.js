@@ -1,4 +1,5 @@
 // The Flow card of the Settings tab: what raters see around the pairs, with a live preview of the same screens.
+import { laterScreens } from "../../rater/flow/between.js";
 import { applyAppearance, screensOf } from "../../rater/flow/intro.js";
 import { button, card, el, note, replace, speak } from "../../shared/dom.js";
 import { createField, savedTag } from "../forms.js";
@@ -26,6 +27,7 @@ const PAIR = [
 const NEW_QUESTION = { name: "", text: "", kind: "text", options: [], accept: [], quotas: [], steps: 5, required: true };
 const NEW_PAIR = { first: "", second: "", outcome: "first" };
 const LARGEST_LOGO = 100_000;
+const SCREENS = { welcome: ["welcome", "consent"], consent: ["consent"], version: ["consent"], break_every: ["break"], thanks: ["thanks"], reasons: ["pair"], reason_required: ["pair"] };
 let ids = 0;
 
 /** Fields with their own ids, so that several of a name can be on the page. */
@@ -91,10 +93,11 @@ export function flowCard(app, save) {
   const status = el("div", { role: "status" });
   const preview = el("div", { class: "flow-preview" });
   const screens = el("select", { "aria-label": "Screen of the preview", onchange: () => drawPreview() });
-  const changed = () => {
+  const changed = ({ target }) => {
     replace(status, el("span", { class: "tag warn" }, "Not saved yet"));
-    drawPreview();
+    drawPreview(SCREENS[target.name?.replace(/^flow\d+-/, "")] ?? [target.closest("details")?.dataset.screen]);
   };
+  const touched = () => form.dispatchEvent(new Event("input", { bubbles: true })); // by a button, as by typing
   const texts = fieldsOf(
     [
       { name: "welcome", label: "Welcome (Markdown)", kind: "long" },
@@ -103,9 +106,9 @@ export function flowCard(app, save) {
     ],
     { welcome: flow.welcome, consent: flow.consent?.text, version: flow.consent?.version },
   );
-  const questions = partList(QUESTION, flow.questions.map((each) => ({ ...each, quotas: quotaLines(each.quotas) })), NEW_QUESTION, "question", changed);
-  const examples = partList(PAIR, flow.examples, NEW_PAIR, "worked example", changed);
-  const practice = partList(PAIR, flow.practice, NEW_PAIR, "practice pair", changed);
+  const questions = partList(QUESTION, flow.questions.map((each) => ({ ...each, quotas: quotaLines(each.quotas) })), NEW_QUESTION, "question", touched);
+  const examples = partList(PAIR, flow.examples, NEW_PAIR, "worked example", touched);
+  const practice = partList(PAIR, flow.practice, NEW_PAIR, "practice pair", touched);
   const others = fieldsOf(
     [
       { name: "break_every", label: "Votes between suggested breaks", kind: "number", min: 1, placeholder: "never" },
@@ -117,7 +120,7 @@ export function flowCard(app, save) {
     ],
     { ...flow, ...flow.appearance },
   );
-  const logo = logoField(flow.appearance.logo, changed);
+  const logo = logoField(flow.appearance.logo, touched);
   const rules = fieldsOf(
     [
       { name: "failed_gold", label: "Wrong votes on gold pairs", kind: "number", min: 1, placeholder: "any number" },
@@ -146,12 +149,13 @@ export function flowCard(app, save) {
     const isWhole = ({ first, second }) => first && second;
     return { ...now, questions: now.questions.filter((each) => each.text), examples: now.examples.filter(isWhole), practice: now.practice.filter(isWhole) };
   };
-  function drawPreview() {
+  /** Draw the screen that is edited, if it is one of these names; otherwise the one that is chosen. */
+  function drawPreview(edited = []) {
     const now = shownFlow();
     const first = now.consent ? "consent" : now.questions.length ? "questions" : now.practice.length ? "practice" : null;
     const answers = ["first", "second", ...app.study.settings.answers];
-    const found = [...screensOf({ flow: now, step: first, answers }, false), ["pair", () => pairPreview(now, app.study, answers)]];
-    const chosen = found.find(([name]) => name === screens.value) ?? found[0];
+    const found = [...screensOf({ flow: now, step: first, answers }, false), ["pair", () => pairPreview(now, app.study, answers)], ...laterScreens(now)];
+    const chosen = found.find(([name]) => edited.includes(name)) ?? found.find(([name]) => name === screens.value) ?? found[0];
     replace(screens, found.map(([name]) => el("option", { value: name, selected: name === chosen[0] }, name)));
     const next = () => {
       screens.value = (found[found.indexOf(chosen) + 1] ?? found[0])[0];
@@ -164,9 +168,9 @@ export function flowCard(app, save) {
     "form",
     { class: "settings", novalidate: true, oninput: changed, onchange: changed },
     el("details", { open: true }, el("summary", null, "Welcome and consent"), texts.nodes),
-    el("details", null, el("summary", null, "Questionnaire"), questions.node),
-    el("details", null, el("summary", null, "Worked examples"), examples.node),
-    el("details", null, el("summary", null, "Practice pairs with feedback"), practice.node),
+    el("details", { "data-screen": "questions" }, el("summary", null, "Questionnaire"), questions.node),
+    el("details", { "data-screen": "examples" }, el("summary", null, "Worked examples"), examples.node),
+    el("details", { "data-screen": "practice" }, el("summary", null, "Practice pairs with feedback"), practice.node),
     el("details", null, el("summary", null, "Reasons, breaks, thanks, appearance"), others.nodes, logo.node),
     el("details", null, el("summary", null, "Automatic exclusion"), el("p", { class: "muted" }, "Raters who break a rule are blocked and their votes excluded. Reinstate them in the tab Raters."), rules.nodes),
     el("p", null, el("button", { class: "primary" }, "Save")),

@@ -121,6 +121,9 @@ function leftShare(row) {
   );
 }
 
+const RULES = { gold: "failed gold pairs", fast: "too fast", side: "one side only" };
+const ENDINGS = { completed: "finished", screened_out: "screened out", timed_out: "timed out", full: "over quota" };
+
 const notes = (row) =>
   el(
     "span",
@@ -129,7 +132,11 @@ const notes = (row) =>
     " ",
     row.excluded && el("span", { class: "tag warn" }, "votes excluded"),
     " ",
+    row.excluded_by && el("span", { class: "tag warn" }, `by rule: ${RULES[row.excluded_by]}`),
+    " ",
     row.erased && el("span", { class: "tag" }, "erased"),
+    " ",
+    row.ending && el("span", { class: "tag" }, ENDINGS[row.ending]),
     " ",
     row.reasons.map((reason) => el("span", { class: "tag warn" }, reason)),
     Object.entries(row.attributes ?? {}).map(([name, value]) => [

@@ -133,7 +133,10 @@ export function settingsTab(app) {
   };
   // Neither live changes nor a change of tab redraw forms with changes that are not saved.
   const unsaved = new Set();
-  node.addEventListener("input", ({ target }) => target.form?.matches(".settings:not([data-tracked])") && unsaved.add(target.form));
+  node.addEventListener("input", ({ target }) => {
+    const form = target.closest("form");
+    if (form?.matches(".settings:not([data-tracked])")) unsaved.add(form);
+  });
   node.addEventListener("saved", ({ target }) => unsaved.delete(target));
   const isUnsaved = () => unsaved.size > 0 || hasUnsaved(node);
   addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault()); // the browser asks whether to leave

@@ -35,13 +35,23 @@ export function lacksReason(isRequired, outcomes) {
   return lacks;
 }
 
+const breakText = (count, go) =>
+  el("div", null, el("h2", null, say("break.title")), el("p", null, say("break.text", { count })), el("p", null, go));
+
 /** A pause after so many votes. */
 export function breakScreen(count, onContinue) {
   const go = button(say("step.continue"), onContinue, { class: "primary" });
   speak(say("break.title"));
   queueMicrotask(() => go.focus());
-  return el("div", null, el("h2", null, say("break.title")), el("p", null, say("break.text", { count })), el("p", null, go));
+  return breakText(count, go);
 }
 
 /** The owner's thanks, at the end. */
 export const thanksOf = (flow) => flow.thanks && el("div", { class: "content thanks", dir: "auto" }, markdown(flow.thanks));
+
+/** The break and the end, as owners preview them: nothing takes the focus from their form. */
+export const laterScreens = (flow) =>
+  [
+    flow.break_every && ["break", (done) => breakText(flow.break_every, button(say("step.continue"), done, { class: "primary" }))],
+    flow.thanks && ["thanks", () => el("div", null, el("h2", null, say("screen.completed.title")), thanksOf(flow))],
+  ].filter(Boolean);
