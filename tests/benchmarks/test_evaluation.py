@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from benchmarks.quality.goals import peers
-from benchmarks.quality.goals.evaluation import CHECKPOINTS, Evaluator, play, seeds
-from benchmarks.quality.goals.problems import GoalWorld, evaluation_problems
+from benchmarks.quality.goals.evaluation import CHECKPOINTS, Evaluator, play
+from benchmarks.quality.goals.problems import GoalWorld, evaluation_problems, seeds
 
 import duelist as dl
 from duelist.model.fit import fit_mle

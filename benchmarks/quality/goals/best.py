@@ -20,8 +20,8 @@ import numpy as np
 import duelist as dl
 from benchmarks import DOCS, ROOT
 from benchmarks.quality.goals import logs, peers
-from benchmarks.quality.goals.evaluation import CHECKPOINTS, DELTA, Finding, play, seeds
-from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems
+from benchmarks.quality.goals.evaluation import CHECKPOINTS, DELTA, Finding, play
+from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems, seeds
 from duelist.core.arrays import Floats
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp

@@ -19,7 +19,6 @@ from duelist.model.links import get_link
 from duelist.model.misfit import MISFIT_LEVEL, PairVotes, fit_effect_sizes, misfit_p_value, spans_all_utilities
 from duelist.model.stopping import LinearPosterior, leader
 from duelist.policies.base import Policy
-from duelist.simulation.simulate import policy_seed
 
 CHECKPOINTS: Final = (100, 300, 1000, 3000)
 FIRST_LOOK: Final = 16
@@ -106,8 +105,3 @@ def play(policy: Policy, table: Floats | dl.ArmTable, world: GoalWorld, luck: np
                 votes, decided = vote, world.regret(best) <= 1e-12
     regret = np.array([world.regret(arm) for arm in named])
     return Finding(regret, (regret <= 1e-12).astype(float), votes, decided, shown)
-
-
-def seeds(seed: int, run: int) -> tuple[int, np.random.Generator]:
-    """The seed of a policy, and the random numbers of the votes, which all policies share."""
-    return policy_seed(seed, run), np.random.default_rng([seed, run, 2])

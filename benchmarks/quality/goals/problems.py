@@ -34,6 +34,7 @@ from duelist.model.fit import fit_mle
 from duelist.research.datasets import data_folder
 from duelist.simulation.environments import Environment, Hypercube, PreferenceMatrix, RawFeatures
 from duelist.simulation.environments.raw_features import KINDS
+from duelist.simulation.simulate import policy_seed
 
 FAMILIES: Final = ("matrices", "public", "raters", "made")
 PSEUDO_VOTES: Final = 2.0
@@ -105,6 +106,11 @@ class Problem:
 def evaluation_problems(families: tuple[str, ...] = FAMILIES) -> dict[str, Problem]:
     """All problems that can be played here, by name; `logs.missing()` says what is missing."""
     return {problem.name: problem for family in families for problem in _MAKERS[family]()}
+
+
+def seeds(seed: int, run: int) -> tuple[int, np.random.Generator]:
+    """The seed of a policy, and the random numbers of the votes, which all policies share."""
+    return policy_seed(seed, run), np.random.default_rng([seed, run, 2])
 
 
 # -- worlds of logs ----------------------------------------------------------------------

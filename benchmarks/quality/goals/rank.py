@@ -21,9 +21,8 @@ import numpy as np
 import duelist as dl
 from benchmarks import DOCS, ROOT
 from benchmarks.quality.goals import logs, rank_peers
-from benchmarks.quality.goals.evaluation import seeds
 from benchmarks.quality.goals.ordering import FIRST_LOOK, MOST_VOTES, TOP, VOTES_AN_ARM, Ordering, looks, play, votes_to
-from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems
+from benchmarks.quality.goals.problems import GoalWorld, Problem, evaluation_problems, seeds
 from duelist.core.arrays import Floats, Ints
 from duelist.policies.base import Policy
 from duelist.policies.engine import code_stamp

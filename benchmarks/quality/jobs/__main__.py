@@ -18,6 +18,7 @@ from duelist.research.origin import this_part, with_origin
 
 RUNS = 48
 SPLITS = ("held out", "tuning")
+COMMAND = 'make bench-jobs JOBS="--jobs {}"'
 PAGES = {
     "serve": ("job-serve.md", "Serve: LocalPairUCB and its peers on real data"),
     "best": ("job-best.md", "Best: BestArmPair and its peers on real data"),
@@ -69,7 +70,8 @@ def main() -> None:
         head = [
             f"# {title}",
             "",
-            f"{given.runs} runs per data set. All contestants meet the same worlds and the same random numbers.",
+            f"{given.runs} runs per data set, on the {' and the '.join(given.splits)} sets.",
+            "All contestants meet the same worlds and the same random numbers.",
             "[held-out-protocol.md](held-out-protocol.md) gives the data sets and the rules, `benchmarks/quality/jobs/peers.py`",
             "the peers. `ours` is what `policy_for` returns for an `ArmTable`, with features where there are any. In brackets:",
             "95 % bootstrap intervals over runs, run by run.",
@@ -81,7 +83,7 @@ def main() -> None:
             "\n".join([*head, *(serve_page(found) if job == "serve" else best_page(found, given.votes))]).rstrip()
             + "\n"
         )
-        (DOCS / name).write_text(with_origin(text, "make bench-jobs", this_part()))
+        (DOCS / name).write_text(with_origin(text, COMMAND.format(job), this_part()))
 
 
 if __name__ == "__main__":

@@ -65,18 +65,21 @@ def compared(measure: Measure, ours: Floats, other: Floats) -> tuple[str, int]:
 
 
 def losses(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
-    """List where a peer is better than ours, by more than the interval."""
+    """List where a peer is better than ours, by more than the interval: on a data set, or on the mean of several."""
+    groups = {problem: {problem: row} for problem, row in results.items()}
+    groups |= {f"**mean, {title}**": chosen for title, chosen in parts(results).items() if len(chosen) > 1}
     for measure in measures:
         found = []
-        for problem, row in results.items():
-            ours = measure.of(row[OURS])
-            for name in peers_in(row):
-                words, better = compared(measure, ours, measure.of(row[name]))
+        for group, rows in groups.items():
+            ours = over_all(measure, rows, OURS)
+            for name in dict.fromkeys(name for row in rows.values() for name in peers_in(row)):
+                theirs = over_all(measure, rows, name)
+                if ours is None or theirs is None:
+                    continue
+                words, better = compared(measure, ours, theirs)
                 if better < 0:
-                    values = (
-                        f"{ours.mean():.{measure.digits}f} against {measure.of(row[name]).mean():.{measure.digits}f}"
-                    )
-                    found.append(f"- {problem}, {measure.title}: {name}, {values}; difference {words}.")
+                    values = f"{ours.mean():.{measure.digits}f} against {theirs.mean():.{measure.digits}f}"
+                    found.append(f"- {group}, {measure.title}: {name}, {values}; difference {words}.")
         yield from found or [f"- None beyond its interval, {measure.title}."]
     yield ""
 

@@ -14,8 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks import ROOT
-from benchmarks.quality.goals.evaluation import seeds
-from benchmarks.quality.goals.problems import Problem, evaluation_problems
+from benchmarks.quality.goals.problems import Problem, evaluation_problems, seeds
 from benchmarks.quality.jobs import peers, play
 from benchmarks.quality.jobs.play import BOTH, EFFECTS, FEATURES, Maker
 from duelist.policies.engine import code_stamp
@@ -119,19 +118,20 @@ def results(job: str, split: str, runs: int, workers: int) -> Results:
     }
 
 
-def contenders(job: str, split: str, problem: str) -> list[str]:
+@cache
+def contenders(job: str, split: str, problem: str) -> tuple[str, ...]:
     """The contestants of a problem: forms of ours only where arms have features."""
     features = problems(split)[problem].world(SEED, 0).features is not None
-    return [name for name, contender in JOBS[job].items() if features or not contender.forms_only]
+    return tuple(name for name, contender in JOBS[job].items() if features or not contender.forms_only)
 
 
 def _missing(job: str, split: str, runs: int, kept: Results) -> Iterator[tuple[str, str, str, str, int]]:
-    for problem in problems(split):
-        for name in contenders(job, split, problem):
-            if name == OUR_FORMS[EFFECTS]:
-                continue
-            for run in range(len(kept.get(problem, {}).get(name, ())), runs):
-                yield job, split, problem, name, run
+    """Yield missing runs, the first of each contestant before the second of any, so that a page can be made of fewer."""
+    for run in range(runs):
+        for problem in problems(split):
+            for name in contenders(job, split, problem):
+                if name != OUR_FORMS[EFFECTS] and run >= len(kept.get(problem, {}).get(name, ())):
+                    yield job, split, problem, name, run
 
 
 def _write(path: Path, kept: Results) -> None:
