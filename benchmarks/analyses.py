@@ -2,9 +2,10 @@
 
     python -m benchmarks.analyses [--votes 100000] [--arms 100] [--page docs/evidence/benchmarks-analyses.md]
 
-The log has ties and 64 raters, and is in an SQLite file. Cold: the study has just been opened. Warm: three votes have been added since
-the last analysis. evalica gets the same votes as lists in memory, and returns scores without intervals; the table also has the time to
-read those lists from the database, which our analyses include.
+The logs have ties and 64 raters, and are in SQLite files: one on arms without features of their own, two on 1,000 arms with 16
+features, where raters are alike, and where every eighth is careless. Cold: the study has just been opened. Warm: three votes have been
+added since the last analysis. evalica gets the votes of the first log as lists in memory, and returns scores without intervals; the
+table also has the time to read those lists from the database, which our analyses include.
 """
 
 from __future__ import annotations
@@ -27,25 +28,42 @@ from benchmarks.quality.intervals import answers
 from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, create_study, load_study
 
-ANALYSES = ("leaderboard", "win_matrix", "progress", "raters", "recommend", "win_chances", "calibration", "history")
-REPEATS = 5
+ANALYSES = (
+    "leaderboard",
+    "win_matrix",
+    "progress",
+    "can_stop",
+    "recommend",
+    "raters",
+    "win_chances",
+    "calibration",
+    "goodness_of_fit",
+    "history",
+    "scorer",
+)
+REPEATS = 3
 NU = 0.6
+RATERS = 64
+CARELESS = 8
+"""Every eighth rater votes at random where raters differ."""
 
 
-def filled(url: str, votes: int, arms: int) -> None:
+def filled(url: str, votes: int, features: np.ndarray, careless: bool = False) -> None:
     rng = np.random.default_rng(0)
-    utilities = rng.normal(size=arms)
+    arms, dim = features.shape
+    utilities = features @ rng.normal(size=dim) / np.linalg.norm(features, axis=1).mean()
     first = rng.integers(arms, size=votes)
     second = (first + rng.integers(1, arms, size=votes)) % arms
-    outcome = answers(utilities[first] - utilities[second], NU, rng.random(votes))
+    attentive = np.where(np.arange(votes) % RATERS % CARELESS > 0, 1.0, 0.0 if careless else 1.0)
+    outcome = answers(attentive * (utilities[first] - utilities[second]), NU, rng.random(votes))
     names = (Outcome.FIRST, Outcome.SECOND, Outcome.TIE)
     study = create_study("log", url)
     ids = [f"arm {k}" for k in range(arms)]
-    study.add_arms(ids, np.eye(arms))
+    study.add_arms(ids, features)
     start = datetime(2026, 1, 1, tzinfo=UTC)
     study.add_votes(
         Vote(
-            k + 1, k + 1, names[outcome[k]], f"rater {k % 64}", start + timedelta(seconds=k), ids[first[k]], ids[second[k]],
+            k + 1, k + 1, names[outcome[k]], f"rater {k % RATERS}", start + timedelta(seconds=k), ids[first[k]], ids[second[k]],
             source=Source.HUMAN, response_seconds=3.0,
         )
         for k in range(votes)
@@ -70,8 +88,8 @@ def median(times: list[tuple[float, float, Any]]) -> str:
     return f"{clock:,.0f} ({processor:,.0f})"
 
 
-def analyses_table(url: str) -> list[str]:
-    lines = ["| analysis | cold, ms (CPU time) | after three new votes, ms |", "|---|---:|---:|"]
+def analyses_table(url: str, what: str) -> list[str]:
+    lines = [f"| {what} | cold, ms (CPU time) | after three new votes, ms |", "|---|---:|---:|"]
     for name in ANALYSES:
         cold, warm = [], []
         for k in range(REPEATS):
@@ -139,8 +157,15 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'log.db'}"
-        filled(url, options.votes, options.arms)
-        ours = [*analyses_table(url), "", *wide_table(Path(folder))]
+        filled(url, options.votes, np.eye(options.arms))
+        ours = [*analyses_table(url, f"{options.arms} arms"), ""]
+        features = np.random.default_rng(1).normal(size=(1000, 16))
+        for name, careless in (("alike", False), ("careless", True)):
+            with_features = f"sqlite:///{Path(folder) / name}.db"
+            filled(with_features, options.votes, features, careless)
+            raters = "every eighth rater careless" if careless else "raters alike"
+            ours += [*analyses_table(with_features, f"1,000 arms x 16 features, {raters}"), ""]
+        ours += wide_table(Path(folder))
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         theirs = evalica_table(url)
     load = os.getloadavg()[0]
@@ -148,7 +173,7 @@ def main() -> None:
         [
             "# Analyses of a large log",
             "",
-            f"{options.votes:,} votes on {options.arms} arms with ties and 64 raters in an SQLite file, on "
+            f"{options.votes:,} votes with ties of {RATERS} raters in an SQLite file, on "
             f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The load average "
             f"of the machine was {load:.1f}, so CPU times compare better. The peak memory of the process, which also filled the study, "
             f"was {most:,.0f} MiB.",

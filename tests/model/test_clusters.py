@@ -1,10 +1,14 @@
 """Votes that err together: the covariance against its twin, and coverage of intervals with raters of different tastes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
+from scipy.optimize import nnls
 
 from duelist.model.answers import PAIR, PAIR_WITH_TIES, draw_outcomes, information
-from duelist.model.clusters import with_clusters
+from duelist.model.clusters import _least_squares, with_clusters
 from duelist.model.utility import Utility, arm_effects, feature_block
 from duelist.model.vote_fit import fit
 from duelist.model.votes import Votes, vote_rows
@@ -102,3 +106,23 @@ def test_one_cluster_and_unknown_ones_change_nothing():
     for rater in (np.zeros(60, np.int64), np.full(60, -1)):
         found = with_clusters(plain, Votes(6, votes.items, votes.counts, None, {"rater": rater}))
         np.testing.assert_array_equal(found.covariance, plain.covariance)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_variances_of_tastes_are_the_least_squares_without_negative_ones(size):
+    """As SciPy's `nnls` finds them, which the package does not import because that is slow."""
+    rng = np.random.default_rng(size)
+    for _ in range(50):
+        root = rng.normal(size=(size, size))
+        system, right = root @ root.T + 0.1 * np.eye(size), rng.normal(size=size)
+        np.testing.assert_allclose(_least_squares(system, right), nnls(system, right)[0], rtol=1e-8, atol=1e-10)
+
+
+def test_intervals_do_not_import_optimizers():
+    code = (
+        "import sys, numpy as np, duelist.study.analysis as a; from duelist.study import Outcome, Vote;"
+        "from datetime import UTC, datetime; now = datetime(2026, 1, 1, tzinfo=UTC);"
+        "a.leaderboard([Vote(k, k, Outcome.FIRST, str(k % 3), now, 'xyz'[k % 3], 'yzx'[k % 3]) for k in range(9)], 'xyz');"
+        "sys.exit('scipy.optimize' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -243,7 +243,7 @@ def test_imported_votes_teach_and_are_in_the_log(policy: str, url: str) -> None:
         (v.first, v.second, v.outcome, v.voted_at) for v in history(300)
     ]
     assert {vote.chosen_by for vote in votes} == {ChosenBy.IMPORT}
-    assert snapshots(study) == [0, 256]
+    assert snapshots(study) == [0, 300]
     assert np.any(policy_of(study).theta_)
     play(study, 10)
     assert study.policy().snapshot() == rebuilt(study).snapshot()

@@ -52,8 +52,6 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
     both clusters count for both. Tastes attenuate utilities: those of the fit are the utilities of the crowd, by which
     an average vote is cast, not the mean of the raters' own.
     """
-    from scipy.optimize import nnls  # slow to import, and many processes need no intervals
-
     votes = replace(votes, counts=votes.counts[:, : len(posterior.answer.outcomes)])
     kinds = [kind for kind, clusters in votes.clusters.items() if len(np.unique(clusters[clusters >= 0])) > 1]
     if not kinds or posterior.fitted is None:
@@ -68,12 +66,28 @@ def with_clusters(posterior: Posterior, votes: Votes) -> Posterior:
             both = single.within(_intersection(votes.clusters[kinds[i]], votes.clusters[kinds[j]]))
             system[i, j] = system[j, i] = min(both.trace, own[i], own[j])
     scale = np.sqrt(np.diagonal(system))
-    tastes = nnls(system / np.outer(scale, scale), np.where(own > _LEAST, products, 0.0) / scale)[0] / scale
+    tastes = _least_squares(system / np.outer(scale, scale), np.where(own > _LEAST, products, 0.0) / scale) / scale
     added = sum(
         (taste * each.shared for taste, each in zip(tastes, found, strict=True)), csr_array((votes.n_items,) * 2)
     )
     increased = covariance.increased(added) if tastes.any() else posterior
     return replace(increased, taste=dict(zip(kinds, tastes.tolist(), strict=True)))
+
+
+def _least_squares(system: Floats, right: Floats) -> Floats:
+    """Return the least squares solution without negative unknowns; they are few, so that every set of positive ones is tried.
+
+    SciPy's `nnls` does the same, but importing it takes longer than most fits.
+    """
+    places = range(len(right))
+    best, least = np.zeros(len(right)), float(right @ right)
+    for some in (list(chosen) for size in places for chosen in combinations(places, size + 1)):
+        solution = np.linalg.lstsq(system[:, some], right, rcond=None)[0]
+        loss = float(np.square(system[:, some] @ solution - right).sum())
+        if solution.min() >= 0.0 and loss < least:
+            best, least = np.zeros(len(right)), loss
+            best[some] = solution
+    return best
 
 
 class Deviation(NamedTuple):

@@ -22,12 +22,14 @@ from duelist.policies.base import same_settings
 from duelist.policies.counting import CountingPolicy
 from duelist.policies.registry import check_settings
 from duelist.study.errors import horizon_missing, too_few_arms
-from duelist.study.items.catalog import ArmCatalog
+from duelist.study.items.catalog import ArmCatalog, PolicyArms
 from duelist.study.records import WIN_SHARES, Outcome, StudySettings
 from duelist.study.storage import TrainingVote, Transaction
 
 SNAPSHOT_EVERY: Final = 256
 """Rows of the log between stored snapshots."""
+_LOOKED_UP: Final = 256
+"""Votes whose arms are looked up together."""
 NEWEST_SNAPSHOTS: Final = 4
 """Newest snapshots that are always stored; older ones are thinned out, see `redundant_snapshots`."""
 
@@ -122,8 +124,7 @@ class Replay:
             self._load(tx)
             votes = tx.training_votes_since(self._sequence)
         policy = self._loaded()
-        for vote in current_training_votes([vote for vote in votes if self._is_main(vote.criterion)]):
-            learn(policy, vote, arms)
+        learn_all(policy, [vote for vote in votes if self._is_main(vote.criterion)], arms)
         self._sequence = tx.counters.n_votes
         return policy
 
@@ -141,8 +142,7 @@ class Replay:
         votes = [
             vote for vote in tx.training_votes_since(found[0], include_excluded=True) if vote.rater not in excluded
         ]
-        for vote in current_training_votes([vote for vote in votes if self._is_main(vote.criterion)]):
-            learn(policy, vote, arms)
+        learn_all(policy, [vote for vote in votes if self._is_main(vote.criterion)], arms)
         return _packed(policy)
 
     def learns(self, rater: str | None, criterion: str | None) -> bool:
@@ -223,11 +223,21 @@ def current_training_votes(votes: list[TrainingVote]) -> list[TrainingVote]:
     return [latest[root] for root in sorted(latest) if latest[root].outcome is not None]
 
 
-def learn(policy: Policy, vote: TrainingVote, arms: ArmCatalog) -> None:
-    """Let a policy learn a vote; skips teach nothing."""
+def learn_all(policy: Policy, votes: list[TrainingVote], arms: ArmCatalog) -> None:
+    """Let a policy learn the current ones of these votes, in the order first given."""
+    current = current_training_votes(votes)
+    for start in range(0, len(current), _LOOKED_UP):
+        part = current[start : start + _LOOKED_UP]
+        pairs = arms.pairs(np.array([(vote.first_row, vote.second_row) for vote in part]))
+        for vote, pair in zip(part, pairs, strict=True):
+            learn(policy, vote, pair)
+
+
+def learn(policy: Policy, vote: TrainingVote, pair: PolicyArms) -> None:
+    """Let a policy learn a vote on two arms; skips teach nothing."""
     if vote.outcome in WIN_SHARES:
         outcome: Any = "tie" if policy.learns_ties and vote.outcome == Outcome.TIE else WIN_SHARES[vote.outcome]
-        policy.learn(arms.pair(vote.first_row, vote.second_row), outcome, layer=vote.layer, share=vote.share)
+        policy.learn(pair, outcome, layer=vote.layer, share=vote.share)
 
 
 def _packed(policy: Policy) -> bytes:

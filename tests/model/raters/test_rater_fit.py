@@ -119,3 +119,23 @@ def test_raters_who_all_answer_at_random_have_likely_lapses(seed):
     votes = as_votes(n, items, rng.integers(2, size=len(rater)), rater, PAIR)
     raters = fit_raters(votes, fit(votes, Utility((arm_effects(n),)), PAIR)).raters
     assert np.all((raters.lapse > 1e-3) & (raters.lapse < 0.5))
+
+
+def test_terms_of_the_last_place_are_not_those_of_another():
+    items, outcomes, rater = drawn("ties")
+    votes, utility = as_votes(7, items, outcomes, rater, PAIR_WITH_TIES), Utility((arm_effects(7, 0.7),))
+
+    def model(shares):
+        return RaterLoss(votes, utility, PAIR_WITH_TIES, 1.0, RaterEffects.alike(np.arange(4), shares, SPREAD, WEIGHTS))
+
+    even, other = even_outcomes(votes.counts), np.array([0.2, 0.3, 0.5])
+    used = model(even)
+    beta, extra = start_of(used, utility.width)
+    for shares, moved in ((even, 0.0), (even, 0.1), (other, 0.1), (even, 0.0)):
+        used.update(RaterEffects.alike(np.arange(4), shares, SPREAD, WEIGHTS))
+        for exact in (True, False):
+            again, fresh = (each.derivatives(beta + moved, extra, exact) for each in (used, model(shares)))
+            assert again.loss == fresh.loss
+            np.testing.assert_array_equal(again.by_extra, fresh.by_extra)
+            np.testing.assert_array_equal(again.extra_twice, fresh.extra_twice)
+        assert used.loss(beta + moved, extra) == fresh.loss

@@ -1,13 +1,17 @@
 """The driver's connection returns the rows that SQLAlchemy returns."""
 
+import json
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
 from duelist.core.errors import InvalidInput
 from duelist.policies import LocalPairUCB
-from duelist.study.storage import open_storage
+from duelist.study.storage import DuelRow, VoteRow, open_storage
 from duelist.study.storage.sql import statements as sql
+from duelist.study.storage.sql import tables
+from duelist.study.storage.sql.columns import read_column
 from duelist.study.storage.sql.connection import DriverConnection
 from duelist.study.storage.sql.storage import SqlStorage
 from tests.study.conftest import filled
@@ -82,3 +86,17 @@ def test_one_of_many_duels_that_wait_is_wrong(difference: object, layer: object,
     assert policy.suggest(arms, [good, ([1, 0, -1], np.int64(0), 1)], seed=1)  # type: ignore[list-item]
     with pytest.raises(InvalidInput, match=complaint):
         policy.suggest(arms, [good, (difference, layer, share), good], seed=1)  # type: ignore[list-item]
+
+
+COLUMNS = ("[]", "[null]", "[1]", "[1,1,1]", "[1, 1, 1]", "[1,11]", "[11,1]", '["a","a"]', '["a, b","a, b"]', '["a","a","b"]',
+           '["a", "a", "a"]', "[null,null]", '["","",""]', '["a,a","a"]', "[[1,2],[1,2]]", '["b","a","a"]')  # fmt: skip
+
+
+@pytest.mark.parametrize("text", COLUMNS)
+def test_a_column_is_read_as_json(text: str) -> None:
+    assert read_column(text) == json.loads(text)
+
+
+def test_columns_of_inserted_rows_are_the_fields_in_order() -> None:
+    for table, row in ((tables.duels, DuelRow), (tables.votes, VoteRow)):
+        assert tuple(column.name for column in table.c) == ("study_id", *row._fields)

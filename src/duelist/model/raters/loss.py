@@ -22,6 +22,7 @@ from duelist.model.utility import Utility
 from duelist.model.votes import Votes
 
 _DENSE_ITEMS: Final = 2000
+_NOTHING: Final = np.zeros(0)
 CENTRE: Final = 1e4
 """Precision of the mean log reliability, which is 0."""
 
@@ -39,6 +40,16 @@ class VoteTerms(NamedTuple):
     gap_lapse: Floats
     tie_lapse: Floats
     lapse_lapse: Floats
+
+
+class _Choices(NamedTuple):
+    """Each vote's reliability, difference of utilities, log-odds of a lapse and `choice_terms`; its `VoteTerms` by `exact`."""
+
+    scale: Floats
+    apart: Floats
+    lapse: Floats
+    choice: tuple[Floats, ...]
+    terms: dict[bool, VoteTerms]
 
 
 def choice_terms(gap: Floats, tie: Floats | None, outcome: Ints) -> tuple[Floats, ...]:
@@ -62,14 +73,15 @@ def choice_terms(gap: Floats, tie: Floats | None, outcome: Ints) -> tuple[Floats
     )
 
 
-def vote_terms(gap: Floats, tie: Floats | None, lapse: Floats, outcome: Ints, shares: Floats, exact: bool) -> VoteTerms:
-    """Return the terms of each vote; the second derivatives are those of the loss, or larger ones, which are convex.
+def vote_terms(choice: tuple[Floats, ...], lapse: Floats, careless_share: Floats, exact: bool) -> VoteTerms:
+    """Return the terms of each vote, from its `choice_terms` and the share of its outcome in lapses.
 
-    The convex ones take for known which votes were lapses, as EM does.
+    The second derivatives are those of the loss, or larger ones, which are convex: these take for known which votes were
+    lapses, as EM does.
     """
-    loss, by_gap, by_tie, gap_gap, gap_tie, tie_tie = choice_terms(gap, tie, outcome)
+    loss, by_gap, by_tie, gap_gap, gap_tie, tie_tie = choice
     rate = expit(lapse)
-    attentive, careless = (1.0 - rate) * np.exp(-loss), rate * shares[outcome]
+    attentive, careless = (1.0 - rate) * np.exp(-loss), rate * careless_share
     either = attentive + careless
     lapsed = careless / either
     meant = 1.0 - lapsed
@@ -117,11 +129,15 @@ class RaterLoss(VoteLoss):
         self.n_kinds = 4 if self.has_ties else 3
         self.n_extra = self.n_common + self.n_kinds * self.n_raters
         self.by_rater = self.by_each(np.ones(len(row)))
+        self.shares = effects.outcomes
+        self._at, self._choices = b"", _Choices(_NOTHING, _NOTHING, _NOTHING, (), {})
         self.update(effects)
 
     def update(self, effects: RaterEffects) -> None:
         """Take other weights and variances."""
         self.effects = effects
+        if not np.array_equal(effects.outcomes, self.shares):
+            self._at = b""
         self.weight_of_raters, self.spread, self.shares = effects.weight, effects.spread, effects.outcomes
         self.weight = self.mass * np.append(effects.weight, 1.0)[self.rater]
         counted = effects.weight * self.by_rater
@@ -139,7 +155,16 @@ class RaterLoss(VoteLoss):
         return own
 
     def terms(self, beta: Floats, extra: Floats, exact: bool) -> tuple[Floats, Floats, VoteTerms]:
-        """Return reliability and difference of utilities of each vote, and its terms."""
+        """Return reliability and difference of utilities of each vote, and its terms; those of the last place are cached."""
+        at = beta.tobytes() + extra.tobytes()
+        if at != self._at:
+            self._at, self._choices = at, self._choices_at(beta, extra)
+        scale, apart, lapse, choice, terms = self._choices
+        if exact not in terms:
+            terms[exact] = vote_terms(choice, lapse, self.shares[self.outcome], exact)
+        return scale, apart, terms[exact]
+
+    def _choices_at(self, beta: Floats, extra: Floats) -> _Choices:
         own = np.hstack([self.parameters(extra), [[0.0], [0.0], [-np.inf], [0.0]]])
         scale = np.exp(own[0])[self.rater]
         u = self.utility.values(beta)
@@ -148,7 +173,7 @@ class RaterLoss(VoteLoss):
         if self.x is not None:
             gap = gap + self.x @ extra[: self.n_covariates]
         tie = extra[self.n_covariates] + own[3][self.rater] if self.has_ties else None
-        return scale, apart, vote_terms(gap, tie, own[2][self.rater], self.outcome, self.shares, exact)
+        return _Choices(scale, apart, own[2][self.rater], choice_terms(gap, tie, self.outcome), {})
 
     def own_penalty(self, own: Floats) -> Floats:
         """Return the negative log prior of each rater's parameters, up to a constant."""

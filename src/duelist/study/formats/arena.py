@@ -45,6 +45,7 @@ from duelist.study.records import Outcome
 
 REQUIRED: Final = ("model_a", "model_b", "winner")
 COLUMNS: Final = ("question_id", *REQUIRED, "judge", "conversation_a", "conversation_b", "anony", "tstamp")
+_KNOWN: Final = frozenset(COLUMNS) - {"anony"}
 HOLDS: Final = ("rater", "context", "voted_at", *CONTENTS)
 NAMES: Final = {
     "first": "model_a",
@@ -77,7 +78,7 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
     ):
         prompt, first, second = _conversations(row)
         a, b = check_distinct(row.where, parse_id(row, "model_a"), parse_id(row, "model_b"))
-        extra = extra_fields(row, [name for name in COLUMNS if name != "anony"])
+        extra = extra_fields(row, _KNOWN)
         if extra.get("anony") in _TRUE:
             del extra["anony"]
         yield Comparison(

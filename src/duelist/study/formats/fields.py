@@ -6,9 +6,9 @@ Errors name the file, the line, the field, its value, and what to give instead.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from zoneinfo import ZoneInfo
 
 from duelist.core.errors import InvalidInput
@@ -17,8 +17,9 @@ from duelist.study.formats.files.row import shorten
 from duelist.study.records import ChosenBy, Outcome, Source
 
 _TYPES: Final = {str: "a text", bool: "true or false", list: "a list", dict: "an object", int: "a whole number"}
-_SOURCES: Final = tuple(map(str, Source))
-_CHOSEN_BY: Final = tuple(map(str, ChosenBy))
+_SOURCES: Final = {str(source): source for source in Source}
+_CHOSEN_BY: Final = {str(chosen_by): chosen_by for chosen_by in ChosenBy}
+_Choice = TypeVar("_Choice", Source, ChosenBy)
 EXTRA: Final = "extra"
 """The field for values without a column: an object, as JSON in a text."""
 
@@ -83,21 +84,21 @@ def parse_outcome(row: Row, name: str, outcomes: Mapping[str, Outcome]) -> Outco
 
 def optional_source(row: Row) -> Source:
     """Return who voted; `Source.IMPORT` where the file does not say."""
-    return Source(_choice(row, "source", _SOURCES, Source.IMPORT))
+    return _choice(row, "source", _SOURCES, Source.IMPORT)
 
 
 def optional_chosen_by(row: Row) -> ChosenBy:
     """Return who chose the pair; `ChosenBy.IMPORT` where the file does not say."""
-    return ChosenBy(_choice(row, "chosen_by", _CHOSEN_BY, ChosenBy.IMPORT))
+    return _choice(row, "chosen_by", _CHOSEN_BY, ChosenBy.IMPORT)
 
 
-def _choice(row: Row, name: str, words: tuple[str, ...], default: str) -> str:
+def _choice(row: Row, name: str, words: Mapping[str, _Choice], default: _Choice) -> _Choice:
     value = row.fields.get(name)
     if value in (None, ""):
         return default
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         raise field_error(row, name, "one of " + ", ".join(words))
-    return str(value)
+    return words[value]
 
 
 def time_zone(name: str) -> tzinfo:
@@ -124,7 +125,7 @@ def optional_time(row: Row, name: str, zone: tzinfo | None = None) -> datetime |
             if zone is None:
                 raise ValueError("no offset")
             time = time.replace(tzinfo=zone)
-        return time.astimezone(UTC)
+        return time if time.tzinfo is UTC else time.astimezone(UTC)
     except (TypeError, ValueError, OverflowError) as error:
         raise field_error(row, name, "a time like 2026-01-31T12:00:00+00:00, with its offset") from error
 
@@ -149,10 +150,9 @@ def to_iso(time: datetime | None) -> str | None:
     return None if time is None else time.astimezone(UTC).isoformat()
 
 
-def extra_fields(row: Row, known: Iterable[str]) -> dict[str, Any]:
+def extra_fields(row: Row, known: frozenset[str]) -> dict[str, Any]:
     """Return the fields that the format does not know, unpacking `extra`."""
-    names = frozenset(known)
-    found = {name: value for name, value in row.fields.items() if name not in names}
+    found = {name: value for name, value in row.fields.items() if name not in known}
     packed = found.get(EXTRA)
     if not isinstance(packed, str):
         return found

@@ -37,6 +37,7 @@ from duelist.study.records import Outcome
 FORMAT: Final = "duelist.votes"
 VERSION: Final = 1
 COLUMNS: Final = tuple(each.name for each in fields(Comparison))
+_KNOWN: Final = frozenset(COLUMNS)
 
 _DEFAULTS: Final = {each.name: each.default for each in fields(Comparison) if each.name != "extra"} | {"extra": {}}
 _ALWAYS: Final = ("first", "second", "outcome")
@@ -51,7 +52,7 @@ def read(path: Path) -> Iterator[Comparison]:
         if "format" in row.fields:  # files that were concatenated have a header each
             _check_header(path, row)
             continue
-        unknown = extra_fields(row, COLUMNS)
+        unknown = extra_fields(row, _KNOWN)
         if unknown:
             raise InvalidInput(
                 f"{row.where} has the unknown field {next(iter(unknown))!r}.",

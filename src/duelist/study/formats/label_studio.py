@@ -96,7 +96,7 @@ def _comparison(data: Row, annotation: Row, keys: tuple[str, str, str]) -> Compa
     one, other = data.fields[left], data.fields[right]
     ids = [optional_id(data, f"{name}_id") or arm_id(data.fields[name]) for name in (left, right)]
     first, second = check_distinct(annotation.where, *ids)
-    known = (left, right, prompt, f"{left}_id", f"{right}_id", "context")
+    known = frozenset([left, right, prompt, f"{left}_id", f"{right}_id", "context"])
     return Comparison(
         first=first,
         second=second,

@@ -48,6 +48,7 @@ COLUMNS: Final = (
     "left_text",
     "right_text",
 )
+_KNOWN: Final = frozenset(COLUMNS)
 HOLDS: Final = (
     "rater",
     "context",
@@ -140,8 +141,9 @@ def _parse_winner(row: Row) -> Outcome:
     """Return the outcome that the cell `winner` names: by a side, as A or B, or by the id or the text of the winning item."""
     cell = row.fields.get("winner")
     word = cell.strip() if isinstance(cell, str) else str(cell)
-    if word.casefold() in _OUTCOMES:
-        return _OUTCOMES[word.casefold()]
+    found = _OUTCOMES.get(word.casefold())
+    if found is not None:
+        return found
     sides = (("left", "left_text", Outcome.FIRST), ("right", "right_text", Outcome.SECOND))
     named = {won for item, text, won in sides if word and word in (_stripped(row, item), _stripped(row, text))}
     if len(named) == 1:
@@ -171,7 +173,9 @@ def _content(row: Row, cell: str) -> Any:
 
 
 def _extra(row: Row) -> dict[str, Any]:
-    return {name: cell for name, cell in extra_fields(row, COLUMNS).items() if cell != "" or name in row.json_cells}
+    if row.fields.keys() <= _KNOWN:
+        return {}
+    return {name: cell for name, cell in extra_fields(row, _KNOWN).items() if cell != "" or name in row.json_cells}
 
 
 def _row(comparison: Comparison) -> dict[str, Any]:

@@ -36,6 +36,8 @@ from duelist.study.formats.writing import (
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("input", "preferred_output", "non_preferred_output")
+_KNOWN: Final = frozenset(COLUMNS)
+_KNOWN_IN_INPUT: Final = frozenset(["messages"])
 INPUT_EXTRAS: Final = ("tools", "parallel_tool_calls")
 HOLDS: Final = CONTENTS
 
@@ -57,7 +59,7 @@ def read(path: Path) -> Iterator[Comparison]:
             prompt=simplify_messages(given.fields["messages"], "user"),
             payload_first=preferred,
             payload_second=other,
-            extra={**extra_fields(row, COLUMNS), **extra_fields(given, ("messages",))},
+            extra={**extra_fields(row, _KNOWN), **extra_fields(given, _KNOWN_IN_INPUT)},
         )
 
 

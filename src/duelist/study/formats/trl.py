@@ -36,6 +36,7 @@ from duelist.study.formats.writing import (
 from duelist.study.records import Outcome
 
 COLUMNS: Final = ("prompt", "chosen", "rejected")
+_KNOWN: Final = frozenset(COLUMNS)
 HOLDS: Final = CONTENTS
 
 _EXPECTED: Final = "a text, or a list of messages with role and content"
@@ -56,7 +57,7 @@ def read(path: Path, *, columns: Mapping[str, str] | None = None, encoding: str 
             prompt=prompt,
             payload_first=chosen,
             payload_second=rejected,
-            extra=extra_fields(row, COLUMNS),
+            extra=extra_fields(row, _KNOWN),
         )
 
 

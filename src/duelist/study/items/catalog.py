@@ -328,11 +328,15 @@ class ArmCatalog:
 
     def pair(self, first_row: int, second_row: int) -> PolicyArms:
         """Return the two arms of a duel as it showed them, in double precision."""
-        rows = np.array([first_row, second_row])
+        return self.pairs(np.array([[first_row, second_row]]))[0]
+
+    def pairs(self, rows: Ints) -> list[PolicyArms]:
+        """Return the `pair` of many duels, by their feature rows (duels, 2)."""
+        ids = self.policy_ids(self.numbers_at(rows))  # raises if a row does not exist
         vectors = self.vectors(rows)
-        return (
-            ArmTable.from_checked(self.policy_ids(self.numbers_at(rows)), vectors) if self.uses_arm_table else vectors
-        )
+        if self.uses_arm_table:
+            return [ArmTable.from_checked(*pair) for pair in zip(ids, vectors, strict=True)]
+        return list(vectors)
 
     def difference(self, first_row: int, second_row: int) -> Floats | ArmTable:
         """Return the features of the first arm minus those of the second; or the two arms as a table."""
@@ -340,11 +344,7 @@ class ArmCatalog:
 
     def differences(self, rows: Ints) -> list[Floats | ArmTable]:
         """Return the `difference` of many duels, by their feature rows (duels, 2)."""
-        ids = self.policy_ids(self.numbers_at(rows))  # raises if a row does not exist
-        vectors = self.vectors(rows)
-        if self.uses_arm_table:
-            return [ArmTable.from_checked(*pair) for pair in zip(ids, vectors, strict=True)]
-        return list(vectors[:, 0] - vectors[:, 1])
+        return [pair if isinstance(pair, ArmTable) else pair[0] - pair[1] for pair in self.pairs(rows)]
 
 
 def indicator_features(arms: ArmCatalog, ids: Sequence[str]) -> NDArray[np.float32]:

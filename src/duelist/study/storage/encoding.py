@@ -25,7 +25,8 @@ def to_microseconds(time: datetime) -> int:
         raise InvalidInput(
             f"voted_at is {time}, without a time zone.", "Give a time with a time zone, such as UTC.", field="voted_at"
         )
-    return (time - _EPOCH) // timedelta(microseconds=1)
+    since = time - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 1_000_000 + since.microseconds
 
 
 def from_microseconds(microseconds: int) -> datetime:

@@ -87,10 +87,14 @@ class _Names:
 
     def numbers(self, names: Sequence[str | None]) -> NDArray[np.int64]:
         number = self._number
-        if not number.keys() >= set(names):
+        if _is_constant(names):
+            return np.full(len(names), number.setdefault(names[0], len(number)))
+        try:
+            return np.fromiter(map(number.__getitem__, names), np.int64, len(names))
+        except KeyError:
             for name in dict.fromkeys(names):
                 number.setdefault(name, len(number))
-        return np.fromiter(map(number.__getitem__, names), np.int64, len(names))
+            return np.fromiter(map(number.__getitem__, names), np.int64, len(names))
 
     def number(self, name: str | None) -> int | None:
         return self._number.get(name)
@@ -168,7 +172,7 @@ class VoteLog:
             "second_row": np.array(new.second_row, np.int64),
             "context": self._contexts.numbers(new.context),
             "chosen_by": _encode(CHOSEN_CODES, new.chosen_by),
-            "propensity": np.array(new.propensity, np.float64),
+            "propensity": _numbers(new.propensity),
             "kind": _encode(KIND_CODES, new.kind),
             "expected": _encode(CODES, new.expected),
         }
@@ -184,6 +188,7 @@ class VoteLog:
         at, duels = duel - 1, self._duels
         outcome = _encode(CODES, new.outcome)
         voted_at = np.array([NO_TIME if when is None else when for when in new.voted_at], np.int64)
+        nothing: list[str | None] = [None] * len(sequence)
         values: dict[str, NDArray[Any]] = {
             "first": self.arms.numbers_at(duels["first_row"][at]),
             "second": self.arms.numbers_at(duels["second_row"][at]),
@@ -191,8 +196,10 @@ class VoteLog:
             "rater": self._raters.numbers(new.rater) - 1,
             "duel": duel,
             "voted_at": voted_at,
-            "seconds": np.array(new.response_microseconds, np.float64) / 1e6,
-            "criterion": self._criteria.numbers([name or None for name in new.criterion]),
+            "seconds": _numbers(new.response_microseconds) / 1e6,
+            "criterion": self._criteria.numbers(
+                [name or None for name in new.criterion] if any(new.criterion) else nothing
+            ),
             **{name: duels[name][at] for name in ("context", "chosen_by", "propensity", "kind", "expected")},
         }
         self._votes.append(len(sequence), values)
@@ -241,8 +248,22 @@ def _check_dense(what: str, numbers: Sequence[int], before: int) -> None:
         raise damaged(f"after {what} {before} some are missing or out of order")
 
 
+def _is_constant(values: Sequence[Any]) -> bool:
+    """Return whether all values are equal, if the first and the last are one object, as in columns that were decoded once."""
+    return len(values) > 0 and values[0] is values[-1] and values.count(values[0]) == len(values)
+
+
+def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
+    """Return numbers, NaN where there are none."""
+    if _is_constant(values):
+        return np.full(len(values), np.nan if values[0] is None else values[0])
+    return np.array(values, np.float64)
+
+
 def _encode(codes: Any, values: Sequence[str | None]) -> NDArray[np.int64]:
     try:
+        if _is_constant(values):
+            return np.full(len(values), codes[values[0]])
         return np.fromiter(map(codes.__getitem__, values), np.int64, len(values))
     except KeyError as error:
         known = ", ".join(str(code) for code in codes)

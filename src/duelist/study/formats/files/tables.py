@@ -126,18 +126,21 @@ def _parse(
     if header is None:
         raise InvalidInput(f"{path.name} is empty.", f"Give a header, and one row per {noun}.")
     names = _map_header(wanted, header)
+    are_named = all(names)
     for line, written in lines:
-        cells = [unescape_formula(cell) for cell in written]
+        cells = [unescape_formula(cell) if cell.startswith("'") else cell for cell in written]
         where = f"{path.name}, line {line}"
         if len(cells) != len(names):
             raise InvalidInput(
                 f"{where} has {len(cells)} cells, but the header has {len(names)}.",
                 "Quote cells that contain a delimiter, a quote or a line break.",
             )
-        unnamed = next((cell for name, cell in zip(names, cells, strict=True) if cell and not name), None)
-        if unnamed is not None:
-            raise InvalidInput(f"{where} has {shorten(unnamed)} in a column without a name.", "Name that column.")
-        fields = {name: cell for name, cell in zip(names, cells, strict=True) if name}
+        fields = dict(zip(names, cells, strict=True))
+        if not are_named:
+            unnamed = next((cell for name, cell in zip(names, cells, strict=True) if cell and not name), None)
+            if unnamed is not None:
+                raise InvalidInput(f"{where} has {shorten(unnamed)} in a column without a name.", "Name that column.")
+            del fields[""]
         yield _decode_json_cells(Row(where, fields, decimal_comma))
 
 

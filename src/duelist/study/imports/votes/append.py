@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from duelist.core.arms import ArmTable
 from duelist.core.errors import InvalidInput
 from duelist.study.cache import StudyCache
 from duelist.study.errors import unknown_arm
 from duelist.study.formats import Comparison
-from duelist.study.records import ChosenBy
+from duelist.study.records import ChosenBy, Outcome, Source
 from duelist.study.replay import learn
 from duelist.study.storage import ContextRow, DetailRow, DuelRow, TrainingVote, Transaction, VoteRow
-from duelist.study.storage.encoding import to_microseconds
 from duelist.study.validation import checked_text
+
+
+class AcceptedVote(NamedTuple):
+    """What a log keeps of an imported vote; its time is in microseconds since 1970."""
+
+    first: str
+    second: str
+    outcome: Outcome | None
+    rater: str | None
+    context: str | None
+    voted_at: int | None
+    source: Source
+    response_seconds: float | None
+    propensity: float | None
+    late: bool
+    reason: str | None
+    criterion: str | None
+    prompt: Any
+    payload_first: Any
+    payload_second: Any
+    extra: Mapping[str, Any]
 
 
 def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
@@ -32,7 +53,7 @@ def check_vote(vote: Comparison, arms: frozenset[str] | None) -> None:
             raise unknown_arm(arm)
 
 
-def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], now: int, batch: int) -> None:
+def append_votes(tx: Transaction, cache: StudyCache, votes: list[AcceptedVote], now: int, batch: int) -> None:
     """Append checked votes, each with its own duel.
 
     `now` is the time of asking where it is unknown, and `batch` the number of the import. The policy places each vote
@@ -44,11 +65,12 @@ def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], no
     rows: list[VoteRow] = []
     numbers = cache.arms.numbers([arm for vote in votes for arm in (vote.first, vote.second)])
     feature_rows = cache.arms.newest_rows(numbers).reshape(-1, 2)
-    differences = cache.arms.differences(feature_rows)
-    for vote, pair, difference in zip(votes, feature_rows.tolist(), differences, strict=True):
-        duel, row = _rows(tx, vote, pair, policy.assign_layer(difference), now, batch)
+    pairs = cache.arms.pairs(feature_rows)
+    for vote, numbers_of_rows, pair in zip(votes, feature_rows.tolist(), pairs, strict=True):
+        difference = pair if isinstance(pair, ArmTable) else pair[0] - pair[1]
+        duel, row = _rows(tx, vote, numbers_of_rows, policy.assign_layer(difference), now, batch)
         if cache.replay.learns(row.rater, row.criterion):
-            learn(policy, _training_vote(duel, row), cache.arms)
+            learn(policy, _training_vote(duel, row), pair)
         duels.append(duel)
         rows.append(row)
         tx.counters.n_duels, tx.counters.n_votes = duel.number, row.sequence
@@ -60,11 +82,10 @@ def append_votes(tx: Transaction, cache: StudyCache, votes: list[Comparison], no
 
 
 def _rows(
-    tx: Transaction, vote: Comparison, pair: list[int], assigned: tuple[int, float], now: int, batch: int
+    tx: Transaction, vote: AcceptedVote, pair: list[int], assigned: tuple[int, float], now: int, batch: int
 ) -> tuple[DuelRow, VoteRow]:
     """Return the duel and the row of the log of one vote on the feature rows `pair`, with its layer and share."""
     layer, share = assigned
-    time = None if vote.voted_at is None else to_microseconds(vote.voted_at)
     duel = DuelRow(
         number=tx.counters.n_duels + 1,
         first_row=pair[0],
@@ -75,7 +96,7 @@ def _rows(
         swapped=False,
         layer=int(layer),
         share=float(share),
-        asked_at=now if time is None else time,
+        asked_at=now if vote.voted_at is None else vote.voted_at,
         free=0,
     )
     sequence = tx.counters.n_votes + 1
@@ -84,7 +105,7 @@ def _rows(
         duel=duel.number,
         rater=vote.rater,
         outcome=vote.outcome,
-        voted_at=time,
+        voted_at=vote.voted_at,
         source=vote.source,
         response_seconds=vote.response_seconds,
         late=vote.late,
@@ -103,7 +124,7 @@ def _training_vote(duel: DuelRow, row: VoteRow) -> TrainingVote:
     )
 
 
-def _details(tx: Transaction, cache: StudyCache, votes: list[Comparison], duels: list[DuelRow]) -> list[DetailRow]:
+def _details(tx: Transaction, cache: StudyCache, votes: list[AcceptedVote], duels: list[DuelRow]) -> list[DetailRow]:
     """Return what votes say besides the payloads of their arms and contexts.
 
     Contexts that are new to the study get their prompts.
@@ -121,6 +142,8 @@ def _details(tx: Transaction, cache: StudyCache, votes: list[Comparison], duels:
     known_prompts = fresh | stored
     rows = []
     for vote, duel in zip(votes, duels, strict=True):
+        if not vote.extra and (vote.prompt, vote.payload_first, vote.payload_second) == (None, None, None):
+            continue
         given = {
             "prompt": (vote.prompt, None if vote.context is None else known_prompts.get(vote.context)),
             "first": (vote.payload_first, cache.arms.payload(cache.arms.number_at(duel.first_row))),
@@ -135,7 +158,7 @@ def _details(tx: Transaction, cache: StudyCache, votes: list[Comparison], duels:
     return rows
 
 
-def append_revisions(tx: Transaction, cache: StudyCache, revisions: Mapping[int, Comparison]) -> None:
+def append_revisions(tx: Transaction, cache: StudyCache, revisions: Mapping[int, AcceptedVote]) -> None:
     """Append rows that revise or undo rows of the log, by their numbers."""
     before = tx.counters.n_votes
     rows: list[VoteRow] = []
@@ -145,7 +168,7 @@ def append_revisions(tx: Transaction, cache: StudyCache, revisions: Mapping[int,
             old._replace(
                 sequence=before + len(rows) + 1,
                 outcome=vote.outcome,
-                voted_at=None if vote.voted_at is None else to_microseconds(vote.voted_at),
+                voted_at=vote.voted_at,
                 source=vote.source,
                 response_seconds=vote.response_seconds,
                 late=vote.late,

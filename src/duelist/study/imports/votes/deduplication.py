@@ -246,8 +246,12 @@ def add_new(scan: FileScan, log: LogIndex) -> LogUpdate:
         else:
             update.add_new(scan, root, rows)
     for root, rows in scan.votes.items():
-        if root not in untimed:
+        if root in untimed:
+            continue
+        if unmatched:
             _match(scan, log, update, unmatched, root, rows)
+        else:
+            update.add_new(scan, root, rows)
     return update
 
 

@@ -29,6 +29,7 @@ from duelist.study.storage.encoding import Vectors
 from duelist.study.validation import checked_text
 
 PREVIEWED: Final = 20
+_TEXTS: Final = ("prompt", "payload_first", "payload_second", "extra")
 
 
 class ItemIds:
@@ -55,9 +56,9 @@ class ItemIds:
 
     def resolve(self, vote: Comparison) -> Comparison:
         """Return the vote with the ids of the two items; sides that are ids already stay."""
-        return replace(
-            vote, first=self._resolve(vote.first, vote.context), second=self._resolve(vote.second, vote.context)
-        )
+        first, second = (self._resolve(name, vote.context) for name in (vote.first, vote.second))
+        is_named_by_ids = (first, second) == (vote.first, vote.second)
+        return vote if is_named_by_ids else replace(vote, first=first, second=second)
 
     def _resolve(self, name: str, context: str | None) -> str:
         found = self._ids.get((name, context))
@@ -212,7 +213,9 @@ class FileItems:
     def add(self, row: Comparison) -> None:
         """Add the items of the next row."""
         for item, payload in ((row.first, row.payload_first), (row.second, row.payload_second)):
-            if self.contexts.setdefault(checked_text("item", item), row.context) != row.context:
+            if item not in self.contexts:
+                self.contexts[checked_text("item", item)] = row.context
+            elif self.contexts[item] != row.context:
                 self.have_one_context = False
             if payload is None or item in self.varied:
                 continue
@@ -252,8 +255,7 @@ def select_new(plan: VotePlan, ids: ItemIds | None, scan: FileScan, update: LogU
     for place, row in enumerate(rows):
         if place in update.new:
             last = scan.revisions.get(place)
-            texts = {name: getattr(row, name) for name in ("prompt", "payload_first", "payload_second", "extra")}
-            yield row if last is None else replace(last, **texts)
+            yield row if last is None else replace(last, **{name: getattr(row, name) for name in _TEXTS})
 
 
 def _read_again(comparisons: Iterable[Comparison], scan: FileScan) -> Iterator[Comparison]:

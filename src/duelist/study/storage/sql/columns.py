@@ -66,5 +66,16 @@ DUEL_COLUMNS: Final = _between(duels, "number", [duels.c[name] for name in DuelC
 
 @corrupted_if_invalid
 def read_column(text: str | None) -> list[Any]:
-    """Return the values of a JSON array; of no rows PostgreSQL makes None, SQLite an empty array."""
-    return [] if text is None else json.loads(text)
+    """Return the values of a JSON array; of no rows PostgreSQL makes None, SQLite an empty array.
+
+    Most columns repeat one value, which is then decoded once.
+    """
+    if text is None:
+        return []
+    value = text[1 : text.find(",")]
+    between = ", " if text.startswith(", ", len(value) + 1) else ","
+    if value and text.startswith(value, 1 + len(value) + len(between)):
+        count = text.count(between) + 1
+        if text == f"[{between.join([value] * count)}]":
+            return json.loads(f"[{value}]") * count
+    return json.loads(text)

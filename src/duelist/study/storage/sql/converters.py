@@ -60,16 +60,16 @@ def settings_to_json(settings: StudySettings) -> str:
     return json.dumps(asdict(settings))
 
 
-def duel_values(row: DuelRow) -> dict[str, Any]:
-    """Return the columns of a duel."""
-    expected = None if row.expected is None else row.expected.value
-    return {**row._asdict(), "chosen_by": row.chosen_by.value, "kind": row.kind.value, "expected": expected}
+def duel_values(row: DuelRow) -> tuple[Any, ...]:
+    """Return the values of a duel in the order of the columns."""
+    number, first, second, context, chosen_by, *rest, kind, expected = row
+    return number, first, second, context, chosen_by.value, *rest, kind.value, expected and expected.value
 
 
-def vote_values(row: VoteRow) -> dict[str, Any]:
-    """Return the columns of a row of the log."""
-    outcome = None if row.outcome is None else row.outcome.value
-    return {**row._asdict(), "outcome": outcome, "source": row.source.value, "criterion": row.criterion or ""}
+def vote_values(row: VoteRow) -> tuple[Any, ...]:
+    """Return the values of a row of the log in the order of the columns."""
+    sequence, duel, rater, outcome, voted_at, source, *rest, criterion, batch = row
+    return sequence, duel, rater, outcome and outcome.value, voted_at, source.value, *rest, criterion or "", batch
 
 
 def lease_values(row: LeaseRow) -> dict[str, Any]:

@@ -149,7 +149,9 @@ class SqlTransaction(Transaction):
             self._connection.do_many(statement, values)
 
     def _insert(self, statement: sa.Executable, rows: list[dict[str, Any]]) -> None:
-        self._do_many(statement, [{"study_id": self._study_id, **row} for row in rows])
+        for row in rows:
+            row["study_id"] = self._study_id
+        self._do_many(statement, rows)
 
     # -- the study and its raters --------------------------------------------------------
 
@@ -242,7 +244,8 @@ class SqlTransaction(Transaction):
     # -- duels and leases ----------------------------------------------------------------
 
     def add_duels(self, rows: Sequence[DuelRow]) -> None:
-        self._insert(sql.ADD_DUELS, [duel_values(row) for row in rows])
+        study = self._study_id
+        self._connection.insert_rows(sql.ADD_DUELS, [(study, *duel_values(row)) for row in rows])
         self._has_added_duels = self._has_added_duels or bool(rows)
         if len(rows) == 1:
             self.asked[rows[0].number] = rows[0]
@@ -316,7 +319,8 @@ class SqlTransaction(Transaction):
     # -- the log -------------------------------------------------------------------------
 
     def add_votes(self, rows: Sequence[VoteRow]) -> None:
-        self._insert(sql.ADD_VOTES, [vote_values(row) for row in rows])
+        study = self._study_id
+        self._connection.insert_rows(sql.ADD_VOTES, [(study, *vote_values(row)) for row in rows])
 
     def last_vote(self, duel: int, rater: str, criterion: str | None = None) -> VoteRow | None:
         found = (vote_from(row) for row in self._rows(sql.VOTES_ON_DUEL, duel_number=duel, rater_name=rater))
