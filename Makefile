@@ -275,8 +275,8 @@ bench-files: for-tests ## Time import and export of 100,000 votes.
 bench-raters: for-tests postgres ## Measure how long raters wait, with SQLite and PostgreSQL (10 minutes).
 	$(BIN)/python -m benchmarks.raters --page docs/evidence/benchmarks-raters.md
 
-bench-server: for-tests postgres ## Measure how long raters wait for the server, and its memory over 144,000 requests.
-	$(BIN)/python -m benchmarks.server --requests 144000 --page docs/evidence/benchmarks-server.md
+bench-server: for-tests postgres ## Measure how long raters wait for the server, and its memory over 144,000 requests. Options: SERVER="--seconds N"
+	$(BIN)/python -m benchmarks.server --requests 144000 $(SERVER) --page docs/evidence/benchmarks-server.md
 
 bench-pages: for-tests $(VENV)/.group-pages ## Measure how long the dashboard of 100,000 votes takes in Chromium (5 minutes).
 	scripts/install-chromium

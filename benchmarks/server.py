@@ -3,7 +3,9 @@
     python -m benchmarks.server --page docs/evidence/benchmarks-server.md
 
 The server (`duelist serve`) and its clients are separate processes. 64 raters, each with a token, share a rate of votes per second:
-each asks, then votes, and the response times of both are measured. Dashboards poll everything that they show.
+each asks, then votes, and the response times of both are measured. Dashboards poll everything that they show. Then each rater thinks
+for a quarter of a second before every vote: at most 256 votes per second, less whatever they wait; the time that the processors work
+for a vote says what ends it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,8 @@ from duelist.research.origin import with_origin
 from duelist.study import Outcome, Source, Study, Vote, load_study
 
 RATERS = 64
+THOUGHT = 0.25
+"""Seconds that a rater of the last table thinks."""
 SHOWN = (
     "leaderboard?top=100",
     "can-stop",
@@ -81,6 +85,35 @@ async def rate(address: str, study: int, tokens: list[str], rate: float, seconds
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
             tasks.append(asyncio.create_task(vote(number)))
         await asyncio.gather(*tasks)
+    return taken
+
+
+async def think(
+    addresses: list[str], study: int, tokens: list[str], thought: float, seconds: float
+) -> dict[str, list[float]]:
+    """Let every rater ask, think and vote again and again, and return the response times by verb."""
+    taken: dict[str, list[float]] = {"ask": [], "tell": []}
+    limits = httpx.Limits(max_connections=len(tokens), max_keepalive_connections=len(tokens))
+    async with httpx.AsyncClient(limits=limits, timeout=60) as client:
+        until = time.perf_counter() + seconds
+
+        async def one(number: int, token: str) -> None:
+            api = f"{addresses[number % len(addresses)]}/api/v1/studies/{study}"
+            headers = {"Authorization": f"Bearer {token}"}
+            await asyncio.sleep(thought * number / len(tokens))
+            while time.perf_counter() < until:
+                begun = time.perf_counter()
+                duel = await client.post(f"{api}/ask", json={}, headers=headers)
+                taken["ask"].append(time.perf_counter() - begun)
+                duel.raise_for_status()
+                await asyncio.sleep(thought)
+                body = {"duel": duel.json()["id"], "outcome": OUTCOMES[number % 3]}
+                begun = time.perf_counter()
+                told = await client.post(f"{api}/votes", json=body, headers=headers)
+                taken["tell"].append(time.perf_counter() - begun)
+                told.raise_for_status()
+
+        await asyncio.gather(*(one(number, token) for number, token in enumerate(tokens)))
     return taken
 
 
@@ -161,6 +194,36 @@ def memory(server: Running) -> float:
         if line.startswith("VmRSS"):
             return int(line.split()[1]) / 1024
     raise RuntimeError("no VmRSS")
+
+
+def processor_seconds(server: Running) -> float:
+    """Seconds of the processor that the server's process has used."""
+    fields = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def thoughtful(which: str, processes: int, seconds: float, say: Any) -> str:
+    """Raters who think for `THOUGHT` seconds, with one study and this many processes of the server."""
+    with storages(which) as url, tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        study = filled(url, 1000, 64, 0)
+        tokens = list(rater_tokens(study, [f"rater {k}" for k in range(RATERS)]).values())
+        common = {"study": study.id, "tokens": tokens, "thought": THOUGHT}
+        study.close()
+        options = "--log-level", "warning", "--rate-limit", "100000"
+        places = [Path(folder) / str(k) for k in range(processes)]
+        for place in places:
+            place.mkdir()
+        servers = [stack.enter_context(running(url, place, *options)) for place in places]
+        common["addresses"] = [server.address for server in servers]
+        play({**common, "seconds": 3})  # everything is loaded once
+        before = sum(map(processor_seconds, servers))
+        found = play({**common, "seconds": seconds})
+        used = sum(map(processor_seconds, servers)) - before
+    votes = len(found["tell"])
+    cells = [f"{1000 * np.quantile(found[verb], 0.99):.0f}" for verb in ("ask", "tell")]
+    line = f"| {which} | {processes} | {votes / seconds:.0f} | {' | '.join(cells)} | {1000 * used / votes:.1f} |"
+    say(line)
+    return line
 
 
 def told(name: str, found: dict[str, Any]) -> str:
@@ -254,6 +317,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--page", type=Path)
     parser.add_argument("--storage", nargs="+", default=["SQLite", "PostgreSQL"])
+    parser.add_argument("--only-thought", action="store_true", help="measure only raters who think")
     parser.add_argument(
         "--requests", type=int, default=0, help="number of requests for the memory test; 144,000 are one hour"
     )
@@ -261,36 +325,50 @@ def main() -> None:
     if given.crowd:
         resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
         wanted = json.loads(sys.stdin.read())
+        if "thought" in wanted:
+            print(json.dumps(asyncio.run(think(**wanted))))
+            return
         wanted["rate_"] = wanted.pop("rate")
         print(json.dumps(asyncio.run(crowd(**wanted))))
         return
     lines: list[str] = []
     notes: list[str] = []
+    crowds: list[str] = []
     load = os.getloadavg()[0]
 
     def keep() -> None:  # after each part, so that an interrupted run keeps its measurements
         if given.page:
-            given.page.write_text(with_origin(page(lines, notes, load), "make bench-server"))
+            given.page.write_text(with_origin(page(lines, notes, crowds, load, given.seconds), "make bench-server"))
 
-    for which in given.storage:
+    for which in () if given.only_thought else given.storage:
         for n_arms, votes in ((1000, 0), (800, 100_000)):
             lines += measure(which, given.seconds, n_arms, 64, votes, print)
             keep()
-    notes.append(restarts(100_000, 5, print))
-    keep()
+    for which in given.storage:
+        for processes in (1, 2):
+            crowds.append(thoughtful(which, processes, given.seconds, print))
+            keep()
+    if not given.only_thought:
+        notes.append(restarts(100_000, 5, print))
+        keep()
     if given.requests:
         notes.append(hour(given.requests, print))
         keep()
 
 
-def page(lines: list[str], notes: list[str], load: float) -> str:
+def page(lines: list[str], notes: list[str], crowds: list[str], load: float, seconds: float) -> str:
     return "\n".join([
         "# Benchmarks of the study server", "",
-        f"{os.cpu_count()} cores (load before: {load:.1f}).",
+        f"{os.cpu_count()} cores (load before: {load:.1f}; above 1, others had the cores as well, and raters wait longer than need be).",
         "64 raters with 1,000 arms of 64 features (800 arms where there are 100,000 votes) share a number of votes per second;",
             "the server, those who rate, and the database are processes on one",
         "machine. Milliseconds that a rater waits: median / p99 / longest.", "",
-        "| | ask | tell |", "|---|---|---|", *lines, "", *notes, "",
+        "| | ask | tell |", "|---|---|---|", *lines, "",
+        f"Raters who think for {THOUGHT} s: {RATERS} of them give at most {RATERS / THOUGHT:.0f} votes per second, less what they wait. "
+        f"One study of 1,000 arms with 64 features; {seconds:.0f} s per row. The last column is the processor time that the server's "
+        "processes use for an ask and its vote; the database and the raters use more.", "",
+        "| storage | processes | votes per second | ask: p99, ms | tell: p99, ms | processor time per vote, ms |",
+        "|---|---:|---:|---:|---:|---:|", *crowds, "", *notes, "",
     ])  # fmt: skip
 
 
