@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from collections.abc import Sequence
@@ -60,7 +61,7 @@ def mutated_json(luck: random.Random, value: Any) -> Any:
         return luck.choice((value + 1, value - 1, -value, value * 2, value / 2 if abs(value) < 1e300 else 0.5))
     if isinstance(value, str) and luck.random() < 0.3:
         return mutated_bytes(luck, value.encode(errors="replace"), (b"\x00", b":", b"=")).decode(errors="replace")
-    return luck.choice(VALUES)
+    return copy.deepcopy(luck.choice(VALUES))  # what is inserted may be changed in place later
 
 
 def to_text(value: Any) -> str:

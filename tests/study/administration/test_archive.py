@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from duelist.study import (
 )
 from duelist.study.storage import ContextRow, DetailRow, StagedRow, VoteRow
 from duelist.testing.storage_rows import read_everything
+from tests.helpers.archives import rewrite
 from tests.helpers.owners import play
 from tests.study.conftest import Clock, filled
 
@@ -185,6 +187,27 @@ def test_a_directory_before_the_beginning_of_the_file(tmp_path: Path) -> None:
     path.write_bytes(body)
     with pytest.raises(InvalidArchive, match="damaged or not a study archive"):
         restore_study(path, "memory")
+
+
+@pytest.mark.parametrize(
+    ("table", "place", "value"),
+    [
+        ("features", 1, float("inf")),
+        ("duels", 1, 2**70),
+        ("duels", 8, 10**400),
+        ("arms", 6, "a system of one arm alone"),
+    ],
+)
+def test_numbers_and_systems_that_no_study_has(table: str, place: int, value: object, tmp_path: Path) -> None:
+    study = filled("one")
+    play(study, 8)
+
+    def change(manifest: dict[str, Any], tables: dict[str, list[Any]]) -> None:
+        tables[table][0][place] = value
+
+    bad = rewrite(study.save(tmp_path / "one.duelist"), tmp_path / "bad.duelist", change)
+    with pytest.raises(InvalidArchive, match=r"bad\.duelist"):
+        restore_study(bad, "memory")
 
 
 def test_what_is_no_archive_is_said_to_be_none(tmp_path: Path) -> None:

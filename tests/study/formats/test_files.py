@@ -410,3 +410,13 @@ def test_a_conversation_of_deeply_nested_json_is_an_error(tmp_path):
 def test_other_deeply_nested_json_is_kept_as_text(tmp_path):
     (found,) = battle_with(f"a,b,tie,,{DEEP}", tmp_path)
     assert found.extra == {"json": DEEP}
+
+
+def test_a_small_file_of_texts_takes_little_memory(tmp_path):
+    (tmp_path / "texts.json").write_text('["one", "two"]')
+    tracemalloc.start()
+    try:
+        assert json_records.read_json_texts(tmp_path / "texts.json") == ["one", "two"]
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()

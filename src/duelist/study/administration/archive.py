@@ -380,6 +380,7 @@ def _reporting_damage(path: Path) -> Iterator[None]:
         LookupError,
         TypeError,
         ValueError,
+        OverflowError,
         RuntimeError,
         OSError,
     ) as error:

@@ -17,6 +17,8 @@ from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_t
 
 import numpy as np
 
+from duelist.core.errors import InvalidInput
+from duelist.study.items.systems import check_systems
 from duelist.study.participation.state import Participation
 from duelist.study.storage import (
     ArmRow,
@@ -113,6 +115,7 @@ class RowChecker:
         self._counters = counters
         self._gold = set(gold)
         self._found = Counters(dim=counters.dim)
+        self._arms: list[ArmRow] = []
 
     def check(self, row: Any) -> None:
         """Raise ValueError unless the row follows the earlier ones and refers to rows of the archive."""
@@ -129,10 +132,15 @@ class RowChecker:
                 )
         if self._gold:
             raise ValueError(f"there is a gold pair of {min(self._gold)!r}, which is no arm")
+        try:
+            check_systems([], self._arms)
+        except InvalidInput as error:
+            raise ValueError(error.message) from error
 
     def _arm(self, row: ArmRow) -> bool:
         self._gold.discard(row.id)
         self._found.n_arms += 1
+        self._arms.append(row)
         return row.number == self._found.n_arms - 1 and bool(row.id)
 
     def _features(self, chunk: FeatureChunk) -> bool:

@@ -52,7 +52,7 @@ def read_json_texts(path: Path) -> list[str] | None:
         file.seek(0)
         if not head.lstrip().lstrip("[").lstrip().startswith('"'):
             return None
-        content = file.read(_MAX_TEXTS + 1)
+        content = "".join(_chunks(file, _MAX_TEXTS))
     if len(content) > _MAX_TEXTS:
         raise InvalidInput(f"{path.name} has more than {_MAX_TEXTS:,} characters.", "Split it.")
     lines = (line for line in content.replace("\r", "\n").split("\n") if line.strip())
@@ -61,6 +61,13 @@ def read_json_texts(path: Path) -> list[str] | None:
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path.name} is not JSON ({error}).", "Correct it, or save it again.") from error
     return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+
+
+def _chunks(file: IO[str], most: int) -> Iterator[str]:
+    """Yield the content in chunks until more than `most` characters were read; one large read would reserve memory for all of them."""
+    while most >= 0 and (chunk := file.read(_CHUNK)):
+        most -= len(chunk)
+        yield chunk
 
 
 def _first_character(file: IO[str]) -> str:
