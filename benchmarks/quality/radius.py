@@ -3,7 +3,7 @@
     python -m benchmarks.quality.radius [--runs 2000] [--processes N] [--write FILE] [--read FILE] [--page FILE]
 
 Results are written after every line. With both `--read` and `--write`, lines that the results read lack are played and
-added, if they are from the same commit, so an interrupted measurement continues.
+added, so an interrupted measurement continues. A page whose lines are from several commits says which.
 
 After every vote the error of the estimate is compared with the radius, in the layer that learned the vote. A run is covered
 if the radius is the larger one in every round.
@@ -131,7 +131,7 @@ def measure(
     keep: Callable[[list[dict[str, Any]]], object] = len,
 ) -> list[dict[str, Any]]:
     """Play all cells that are not in the results from before; start none after `minutes`. Call `keep` after every cell."""
-    found, start = list(before), time.perf_counter()
+    found, start, commit = list(before), time.perf_counter(), source_commit()
     played = {Cell(**line["cell"]) for line in found}
     with ProcessPoolExecutor(processes) as pool:
         for cell in (c for c in cells() if c not in played):
@@ -143,6 +143,7 @@ def measure(
             found.append(
                 {
                     "cell": cell._asdict(),
+                    "commit": commit,
                     "runs": runs,
                     "covered": int(covered.sum()),
                     "largest": float(largest.max()),
@@ -177,6 +178,8 @@ In the lines marked † |θ*| exceeds `theta_bound`, so the theorem promises not
 def page(stored: dict[str, Any]) -> str:
     """Return the page of the stored results."""
     found = stored["cells"]
+    commits = [line.get("commit", stored["commit"]) for line in found]
+    several = len(set(commits)) > 1
     heads = [
         "policy",
         "radius",
@@ -190,9 +193,10 @@ def page(stored: dict[str, Any]) -> str:
         "covered",
         "largest ratio",
         "last ratio",
+        *(["commit"] if several else []),
     ]
     rows = []
-    for line in found:
+    for line, commit in zip(found, commits, strict=True):
         c = Cell(**line["cell"])
         beyond = " †" if c.scale > c.bound else ""
         rows.append(
@@ -209,6 +213,7 @@ def page(stored: dict[str, Any]) -> str:
                 f"{100 * line['covered'] / line['runs']:.2f} %",
                 f"{line['largest']:.2g}; {line['median_largest']:.2g}",
                 f"{line['median_last']:.2g}",
+                *([commit] if several else []),
             ]
         )
     promised = [line for line in found if line["cell"]["scale"] <= line["cell"]["bound"]]
@@ -240,18 +245,16 @@ def main() -> None:
     options = parser.parse_args()
     stored = {**stored_origin(), "cells": []} if options.read is None else json.loads(options.read.read_text())
     if options.read is None or options.write is not None:
-        if stored["commit"] != source_commit():
-            parser.error(f"{options.read} is from commit {stored['commit']}, so no lines can be added here")
-        spent = stored["seconds"] if options.read is not None else 0
-        stored["seconds"] = None  # unknown if the measurement is interrupted
+        before = [{"commit": stored["commit"]} | line for line in stored["cells"]]
+        stored |= {**stored_origin(), "seconds": None}  # the time of an interrupted measurement is unknown
 
         def keep(found: list[dict[str, Any]]) -> None:
             stored["cells"] = found
             if options.write is not None:
                 options.write.write_text(json.dumps(stored))
 
-        found = measure(options.runs, options.processes, options.minutes, stored["cells"], keep)
-        stored["seconds"] = None if spent is None else spent + origin().seconds
+        found = measure(options.runs, options.processes, options.minutes, before, keep)
+        stored["seconds"] = None if before else origin().seconds
         keep(found)
     if options.page is not None:
         options.page.write_text(page(stored))

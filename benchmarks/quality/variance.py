@@ -141,7 +141,8 @@ at most Σ/4 and its widths are at least twice as large. At equal multiples the 
 validity: r bounds the error in H whatever the variance, while in Σ a valid radius has to grow with λ_max(H⁻¹Σ).
 
 FGTS draws from its posterior by Markov chains, which takes seconds per run, so it plays only the first {fewer} runs. NVLDB
-(Oh, Park, Paik 2026) learns a neural network and explores in its last layer. It is not implemented here.
+(Oh, Park, Paik, AISTATS 2026, arXiv 2506.01250) learns a neural network and explores in its last layer. It is not implemented
+here, nor is its linear part: its rule could not be read ([decision 42](../contributing/decisions/0042-cited-algorithms.md)).
 """
 
 

@@ -22,6 +22,25 @@ def test_the_radius_page_counts_the_lines_that_keep_the_promise(monkeypatch):
     assert text.count("†") == 2
     stored["cells"][0]["covered"] = 0
     assert "in 1 of 2 lines" in radius.page(stored)
+    assert "| commit |" not in text
+    stored["cells"][1]["commit"] = "def5678"
+    assert "| commit |" in radius.page(stored)
+    assert radius.page(stored).count("| def5678 |") == 1
+
+
+def test_an_interrupted_measurement_of_the_radius_continues(monkeypatch, tmp_path):
+    few, kept = [radius.Cell(), radius.Cell(scale=2.0)], tmp_path / "kept.json"
+    monkeypatch.setattr(radius, "cells", lambda: iter(few[:1]))
+    monkeypatch.setattr("sys.argv", ["radius", "--runs", "2", "--processes", "1", "--write", str(kept)])
+    radius.main()
+    first = json.loads(kept.read_text())["cells"]
+    monkeypatch.setattr(radius, "cells", lambda: iter(few))
+    monkeypatch.setattr(
+        "sys.argv", ["radius", "--runs", "2", "--processes", "1", "--write", str(kept), "--read", str(kept)]
+    )
+    radius.main()
+    assert json.loads(kept.read_text())["cells"][:1] == first
+    assert [line["cell"]["scale"] for line in json.loads(kept.read_text())["cells"]] == [1.0, 2.0]
 
 
 def test_the_horizon_page_has_slopes_and_late_shares(monkeypatch, tmp_path):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from duelist.core.arrays import Floats
-from duelist.core.figures import new_figure
+from duelist.core.figures import PALETTE, new_figure
 from duelist.policies import VACDB, Policy, builtin_policy
 from duelist.research.datasets import load_eventtime, load_photos
 from duelist.research.experiments.lab import Cell, Lab, Result
@@ -112,7 +112,7 @@ def run(lab: Lab) -> Findings:
     outcome.add_table("relative", "mean regret divided by that of the best", *_relative(results))
     outcome.add_table("regret", "mean average regret, and the worst run over the median", *_absolute(results, grid))
     outcome.claims += frontier_claims.claims(lab, results, tuned, outcome)
-    outcome.add_figure("relative", _draw(results), PROSE("caption"))
+    outcome.add_figure("relative", draw(_relative(results)[1]), PROSE("caption"))
     outcome.settings = {
         "seed": SEED,
         "tuning seed": TUNING_SEED,
@@ -160,18 +160,24 @@ def _absolute(results: Panels, grid: Mapping[str, FrontierProblem]) -> tuple[tup
     return ("problem", "rounds", "runs", "policy", "mean", "sd", "median", "worst", "worst / median"), rows
 
 
-def _draw(results: Panels) -> Figure:
-    columns, rows = _relative(results)
-    share = np.array([row[3:] for row in rows], dtype=float)
-    figure = new_figure(13, 7.5)
+def draw(rows: Sequence[tuple[Any, ...]]) -> Figure:
+    """Return a chart of the table "relative": per policy a dot for each problem, and a bar at the geometric mean."""
+    figure = new_figure(8, 0.24 * len(rows) + 0.9)
     ax = figure.subplots()
-    image = ax.imshow(np.log2(share), cmap="YlOrRd", vmin=0.0, vmax=4.0, aspect="auto")
-    ax.set_xticks(range(len(columns) - 3), columns[3:], rotation=40, ha="right", fontsize=8)
-    ax.set_yticks(range(len(rows)), [row[0] for row in rows], fontsize=9)
-    for (y, x), value in np.ndenumerate(share):
-        label = f"{value:.0f}" if value >= 10 else f"{value:.2g}"
-        ax.text(x, y, label, ha="center", va="center", fontsize=7, color="white" if value > 8 else "black")
-    bar = figure.colorbar(image, ax=ax, ticks=range(5), shrink=0.6)
-    bar.ax.set_yticklabels([f"{2**k} x" for k in range(5)])
-    bar.set_label("regret / best")
+    places = range(len(rows))
+    for place, row in zip(places, rows, strict=True):
+        shares = row[3:]
+        ax.plot(shares, [place] * len(shares), "o", color=PALETTE[0], alpha=0.35, markersize=5, markeredgewidth=0)
+    ax.plot([row[1] for row in rows], places, "|", color=PALETTE[1], markersize=11, markeredgewidth=2.5)
+    ax.set_yticks(places, [row[0] for row in rows], fontsize=8)
+    ax.set_ylim(len(rows) - 0.4, -0.6)
+    ax.set_xscale("log", base=2)
+    ax.set_xlim(0.93, None)
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.set_xlabel("mean regret divided by that of the best policy on the problem")
+    ax.set_title("Dot: a problem. Bar: geometric mean over all problems.", loc="left", fontsize=9)
+    ax.grid(axis="x", alpha=0.3)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
+    ax.tick_params(axis="y", length=0)
     return figure
