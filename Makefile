@@ -269,8 +269,8 @@ bench-analyses: for-tests ## Time the analysis of a large log beside evalica.
 bench-arena-log: for-tests ## Time the leaderboard of 1,000,000 votes (10 minutes).
 	$(BIN)/python -m benchmarks.speed.arena_log --page docs/evidence/benchmarks-arena-log.md
 
-bench-files: for-tests ## Time import and export of 100,000 votes.
-	$(BIN)/python -m benchmarks.files
+bench-files: for-tests postgres ## Time import and export of 100,000 votes.
+	$(BIN)/python -m benchmarks.files --page docs/evidence/benchmarks-files.md
 
 bench-raters: for-tests postgres ## Measure how long raters wait, with SQLite and PostgreSQL (10 minutes).
 	$(BIN)/python -m benchmarks.raters --page docs/evidence/benchmarks-raters.md

@@ -205,6 +205,12 @@ PAGES: Final = (
         ("benchmarks/speed/arena_log.py", *MODEL, *STUDY),
     ),
     Evidence(
+        "evidence/benchmarks-files.md",
+        "make bench-files",
+        "How fast are votes imported and exported?",
+        ("benchmarks/files.py", *POLICIES, *STUDY),
+    ),
+    Evidence(
         "evidence/benchmarks-raters.md",
         "make bench-raters",
         "How long do raters wait for a study in Python?",

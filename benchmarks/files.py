@@ -1,50 +1,63 @@
-"""Time and memory of importing and exporting 100,000 votes.
+"""`make bench-files`: time and memory of importing and exporting 100,000 votes; writes docs/evidence/benchmarks-files.md.
 
-    python -m benchmarks.files [votes ...]
+    python -m benchmarks.files [--votes 100000] [--page FILE]
 
-Each measurement is a separate process, on SQLite; memory is the peak of the process above its memory after the library
-was loaded and the study opened.
+Votes with texts: 100 models answered each of 1,000 questions, with some 400 characters per answer, which the file repeats. Votes
+without: two ids, outcome, rater and time. Each measurement is a separate process; memory is the peak of the process above its memory
+after the library was loaded and the study opened.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
+import os
+import platform
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-ARMS, CONTEXTS = 100, 1000
-FORMATS = ("jsonl", "csv", "arena", "trl")
+from duelist.research.origin import with_origin
+from duelist.study import Outcome, create_study, load_study
+from duelist.study.formats import Comparison, write
+
+ARMS, CONTEXTS, RATERS = 100, 1000, 50
+OUTCOMES = (Outcome.FIRST, Outcome.SECOND, Outcome.FIRST, Outcome.SECOND, Outcome.TIE)
+FORMATS = {"jsonl": "jsonl", "csv": "csv", "arena": "json", "trl": "json"}
+"""With the endings of their files."""
+IMPORTED_TWICE = ("jsonl", "csv")
+"""Into SQLite and PostgreSQL, with and without texts."""
 
 
-def votes(n: int) -> Iterator[object]:
-    """Yield votes on 100 models with different answers to each of 1,000 questions, some 400 characters per answer."""
-    from duelist.study.formats import Comparison
-    from duelist.study.records import Outcome
-
+def votes(n: int, texts: bool) -> Iterator[Comparison]:
+    """Yield votes, with the question and the two answers or without."""
     rng = np.random.default_rng(0)
     start = datetime(2026, 1, 1, tzinfo=UTC)
-    outcomes = [Outcome.FIRST, Outcome.SECOND, Outcome.FIRST, Outcome.SECOND, Outcome.TIE]
     for k in range(n):
         first, second = rng.choice(ARMS, 2, replace=False)
         context = int(rng.integers(CONTEXTS))
+        more: dict[str, Any] = {
+            "context": f"q{context}",
+            "prompt": f"Question {context}? " + "why " * 20,
+            "payload_first": f"Answer of {first} to {context}. " + "so " * 120,
+            "payload_second": f"Answer of {second} to {context}. " + "so " * 120,
+            "extra": {"turn": 1},
+        }
         yield Comparison(
             f"model {first}",
             f"model {second}",
-            outcomes[k % 5],
-            rater=f"rater {k % 50}",
-            context=f"q{context}",
+            OUTCOMES[k % len(OUTCOMES)],
+            rater=f"rater {k % RATERS}",
             voted_at=start + timedelta(seconds=k),
-            prompt=f"Question {context}? " + "why " * 20,
-            payload_first=f"Answer of {first} to {context}. " + "so " * 120,
-            payload_second=f"Answer of {second} to {context}. " + "so " * 120,
-            extra={"turn": 1},
+            **(more if texts else {}),
         )
 
 
@@ -54,53 +67,85 @@ def memory(which: str) -> float:
     return int(next(line for line in lines if line.startswith(which)).split()[1]) / 1024
 
 
-def one(what: str, form: str, folder: Path) -> None:
+def one(what: str, url: str, file: Path, form: str) -> None:
     """Do one thing, and print seconds and megabytes."""
-    from duelist.study import create_study, load_study
-
-    url = f"sqlite:///{folder / 'studies.db'}"
-    study = load_study("full", url) if what == "export" else create_study(f"{what} {form}", url, policy="LocalPairUCB")
+    study = load_study("full", url) if what == "export" else create_study(f"{what} {file.name}", url)
     study.arms()
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     before, start, worked = memory("VmRSS"), time.perf_counter(), time.process_time()
     if what == "export":
-        study.export(folder / f"votes.{form}", form)
+        study.export(file, form)
     else:
-        study.import_votes(folder / f"votes.{form}", form)
+        study.import_votes(file, form)
     print(f"{time.perf_counter() - start:.1f} {time.process_time() - worked:.1f} {memory('VmHWM') - before:.0f}")
 
 
-def measured(*words: object) -> list[str]:
-    """What one process says."""
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.files", "one", *map(str, words)], check=True, capture_output=True, text=True
+def measured(*words: object) -> str:
+    """Return what one process says, as cells of a table."""
+    command = [sys.executable, "-m", "benchmarks.files", "--one", *map(str, words)]
+    return " | ".join(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
+
+
+@contextmanager
+def postgres_url() -> Iterator[str]:
+    from tests.helpers import postgres
+
+    with postgres.own_server(durable=True) as server, postgres.database(server) as url:
+        yield url
+
+
+def tables(n: int) -> Iterator[str]:
+    """Yield the lines of the page's table."""
+    yield "| file | MB | storage | export, s | of it CPU | MB | import, s | of it CPU | MB |"
+    yield "|---|---:|---|---:|---:|---:|---:|---:|---:|"
+    with tempfile.TemporaryDirectory() as place, postgres_url() as postgres:
+        folder = Path(place)
+        for texts in (False, True):
+            name, sqlite = "with texts" if texts else "without texts", f"sqlite:///{folder}/{texts}.db"
+            source = folder / f"all-{texts}.jsonl"
+            write(votes(n, texts), source, "jsonl")
+            create_study("full", sqlite).import_votes(source)
+            for form in FORMATS if texts else IMPORTED_TWICE:
+                file = folder / f"{form} {name}.{FORMATS[form]}"
+                out = measured("export", sqlite, file, form)
+                size = file.stat().st_size / 1e6
+                into = measured("import", sqlite, file, form) if form != "trl" else "- | - | -"  # too many arms
+                yield f"| {form}, {name} | {size:.0f} | SQLite | {out} | {into} |"
+                if form in IMPORTED_TWICE:
+                    into = measured("import", postgres, file, form)
+                    yield f"| {form}, {name} | {size:.0f} | PostgreSQL | - | - | - | {into} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--votes", type=int, default=100_000)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        what, url, file, form = given.one
+        one(what, url, Path(file), form)
+        return
+    lines, load = [], os.getloadavg()[0]
+    for line in tables(given.votes):
+        print(line, flush=True)
+        lines.append(line)
+    page = "\n".join(
+        [
+            "# Import and export of votes",
+            "",
+            f"{given.votes:,} votes on {ARMS} items, on {os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}, "
+            "one run each. With texts, a file repeats the question and both answers of some 400 characters in every row. CPU: seconds "
+            f"of the importing process; the load average was {load:.1f} before, so CPU times compare better. MB: its growth.",
+            "",
+            *lines,
+            "",
+        ]
     )
-    return done.stdout.split()
-
-
-def main(sizes: list[int]) -> None:
-    """The table."""
-    from duelist.study import create_study
-    from duelist.study.formats import write
-
-    print("| votes | format | file, MB | export, s | of it CPU | MB | import, s | of it CPU | MB |")
-    print("|---|---|---|---|---|---|---|---|---|")
-    for n in sizes:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place)
-            write(votes(n), folder / "all.jsonl", "jsonl")
-            study = create_study("full", f"sqlite:///{folder / 'studies.db'}", policy="LocalPairUCB")
-            study.import_votes(folder / "all.jsonl", "jsonl")
-            for form in FORMATS:
-                out = measured("export", form, folder)
-                size = (folder / f"votes.{form}").stat().st_size / 1e6
-                into = measured("import", form, folder) if form != "trl" else ["-"] * 3  # too many arms
-                print(f"| {n:,} | {form} | {size:.0f} | {' | '.join(out)} | {' | '.join(into)} |", flush=True)
+    if given.page is not None:
+        given.page.write_text(with_origin(page, "make bench-files"))
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["one"]:
-        one(sys.argv[2], sys.argv[3], Path(sys.argv[4]))
-    else:
-        main([int(n) for n in sys.argv[1:]] or [100_000])
+    main()
