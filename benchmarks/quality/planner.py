@@ -29,7 +29,7 @@ from duelist.study.analysis.intervals import binomial_interval
 from duelist.study.planning.plan import StudyPlan, spread_for
 from duelist.study.planning.simulated_study import AT_ONCE, Design
 
-RUNS: Final = 100
+RUNS: Final = 250
 """Simulated studies of a forecast."""
 SHARES: Final = (0.25, 0.5, 0.75, 1.0)
 """Shares of all votes at which the decisions are compared."""
@@ -175,7 +175,8 @@ def page(stored: dict[str, Any]) -> str:
         decided, right = (sum(each[name] for each in done) for name in ("decided", "right"))
         median = int(np.median([each["votes"] for each in done]))
         rows.append(
-            f"| {case} | {expected['curve'][-1][1]:.0%} | {_share(decided, len(done))} | {expected['right']:.0%} "
+            f"| {case} | {_forecast(expected, expected['curve'][-1][1])} | {_share(decided, len(done))} "
+            f"| {_forecast(expected, expected['right'])} "
             f"| {_share(right, len(done))} | {expected['votes'][1]:,} | {median:,} | {cell['seconds']:.0f} s |"
         )
     points = compared(stored["cells"])
@@ -196,12 +197,13 @@ def page(stored: dict[str, Any]) -> str:
 
 `plan_study` forecasts a study from {RUNS} simulated ones. Here {total} further studies were carried out in memory, with
 `create_study`, `ask`, `tell` and `can_stop`, by raters whose preferences follow the model: the answers are coin flips with
-the odds of the utilities, which are new in every study. Brackets are 95 % intervals of the observed shares.
+the odds of the utilities, which are new in every study. Brackets are 95 % intervals: forecasts are shares of simulated
+studies, too.
 
 ![Observed against forecast share of decided studies](planner.png)
 
 Each point is the share of studies decided after {", ".join(f"{share:.0%}" for share in SHARES)} of the votes.
-{inside} of {len(points)} intervals contain the forecast, which is uncertain itself.
+{inside} of {len(points)} intervals contain the forecast.
 
 | {" | ".join(heads)} | observed | processor time of the forecast |
 |---|--:|--:|--:|--:|--:|--:|--:|
@@ -211,6 +213,10 @@ The forecast can be wrong where its assumptions are: raters who answer at random
 normally distributed, and ties. A pilot replaces the assumed differences.
 """
     return with_origin(text, "make bench-planner", origin(stored))
+
+
+def _forecast(cell: dict[str, Any], share: float) -> str:
+    return _share(round(share * cell["runs"]), cell["runs"])
 
 
 def _share(count: int, n: int) -> str:

@@ -69,7 +69,10 @@ def test_stopping_decision(server: Server, tabs: Tabs, study_with_votes: tuple[s
     expected = server.load_study(name).can_stop(labels=True)
     decision = page.locator(".decision")
     expect(decision).to_contain_text("You can stop" if expected.done else "Keep going")
-    expect(decision).to_contain_text(expected.statement)
+    shown = expected.statement.replace("where arms", "where items").replace(
+        'tolerance=0.05, unit="chance"', "5 percentage points"
+    )
+    expect(decision).to_contain_text(shown)
     votes = server.call("GET", f"/studies/{study}/can-stop")["votes_expected"]
     if votes is not None and not expected.done:
         expect(decision).to_contain_text(f"{votes:,} more")

@@ -156,3 +156,17 @@ def test_the_raters_tab_says_which_rule_excluded_a_rater(
     page.get_by_role("button", name="Reinstate").click()
     expect(page.get_by_text("by rule")).to_have_count(0)
     assert not server.load_study(name).rater("ana").excluded
+
+
+def test_a_reason_has_the_words_of_the_page(tabs: Tabs, eight_texts: tuple[str, int]) -> None:
+    """Owners read of items and percentage points, not of arms and arguments of Python; names of items stay as they are."""
+    page = tabs.open_as_owner(f"/study/{eight_texts[1]}#results")
+    shown = page.evaluate(
+        """async (reason) => (await import("/assets/owner/tabs/results.js")).inPageWords(reason)""",
+        "the order of all arms may still change, between arm 1 and arms race; where arms are nearly equal, only a tolerance "
+        'ends it, such as tolerance=0.05, unit="chance".',
+    )
+    assert shown == (
+        "the order of all items may still change, between arm 1 and arms race; where items are nearly equal, only a tolerance "
+        "ends it, such as 5 percentage points."
+    )

@@ -47,8 +47,12 @@ def test_exhausted_pairs_are_the_cause(study: Study) -> None:
     assert found.statement.endswith("or allow repeated pairs")
     assert found.raters_needed is not None
     assert found.raters_needed > 2
+    for also in (study.recommend(), study.progress()):
+        assert also.votes_expected is None
+        assert "your 2 raters have answered every useful pair: invite about" in str(also)
 
 
+@pytest.mark.filterwarnings("ignore::duelist.core.errors.DisconnectedArms")
 def test_forecasts_stay_within_what_raters_can_give(study: Study) -> None:
     raters = ["ana", "ben", "cleo"]
     for _ in range(6):
@@ -56,6 +60,7 @@ def test_forecasts_stay_within_what_raters_can_give(study: Study) -> None:
         found = study.can_stop()
         left = len(raters) * N_ARMS * (N_ARMS - 1) // 2 - len(study)
         assert found.done or found.votes_expected is None or found.votes_expected <= left
+        assert study.recommend().votes_expected == study.progress().votes_expected == found.votes_expected
 
 
 def test_repeated_pairs_lift_the_limit(study: Study) -> None:

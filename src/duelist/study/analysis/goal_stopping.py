@@ -14,11 +14,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from duelist.core.arrays import Floats, Ints
+from duelist.core.arrays import Ints
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_count, format_percent
 from duelist.model.stopping import (
-    MIN_VOTES_TO_FORECAST,
     check_delta,
     count_others,
     forecast_votes,
@@ -32,7 +31,7 @@ from duelist.study.analysis.fit.utilities import Features, fit_utilities
 from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.analysis.progress import recommendation_from_fit, stopping_hint
-from duelist.study.analysis.raters.supply import OpenComparisons, RaterSupply, find_shortage, raters_to_plan
+from duelist.study.analysis.raters.supply import RaterSupply, are_connected, compare, raters_to_plan, shortage_of
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 
 FOLDS: Final = 5
@@ -137,14 +136,9 @@ def _undecided(
     within: float,
 ) -> CanStop:
     """Return that the study goes on, with the forecast; or why the raters whom it has cannot settle it."""
-    if supply is not None and fit.whole.features is None and fit.votes >= MIN_VOTES_TO_FORECAST:
-        ahead, behind, is_open = comparisons
-        compared = OpenComparisons(ahead, behind, *_compared(fit, ahead, behind), np.flatnonzero(is_open))
-        shortage = find_shortage(fit, compared, supply, delta, within)
-        if shortage is not None and _connected(fit, ahead, behind).all():
-            return CanStop(
-                False, _with_advice(f"{said}; {shortage}", advice), goal, raters_needed=shortage.raters_needed
-            )
+    shortage = shortage_of(fit, *comparisons, supply, delta, within)
+    if shortage is not None:
+        return CanStop(False, _with_advice(f"{said}; {shortage}", advice), goal, raters_needed=shortage.raters_needed)
     return CanStop(False, _with_advice(said, advice), goal, votes_expected=foreseen)
 
 
@@ -204,9 +198,9 @@ def ranking_decision(
     # Each of the top arms against the next; the last of them against all others.
     ahead = np.concatenate([order[: top - 1], np.full(len(order) - top, order[top - 1])])
     behind = order[1:]
-    compared = _compared(fit, ahead, behind)
+    compared = compare(fit, ahead, behind)
     alike = compared[2][:-1] <= 0.0  # identical features: no vote can tell them apart, so there is nothing to settle
-    connected = _connected(fit, ahead, behind)
+    connected = are_connected(fit, ahead, behind)
     open_pairs = still_possible(*compared, connected, delta, within)[:-1] & ~alike
     to_within = f" to within {format_tolerance(within, (tolerance, unit))}" if within else ""
     name = f"the order of all {fit.of}s" if top == len(order) - 1 else f"the order of the top {top}"
@@ -226,24 +220,6 @@ def ranking_decision(
     open_ones = [(fit.ids[a], fit.ids[b]) for a, b in zip(ahead[open_pairs], behind[open_pairs], strict=True)]
     advice = stopping_hint(fit, open_ones, foreseen, within)
     return _undecided(fit, "rank", said, advice, foreseen, (ahead, behind, open_pairs), supply, delta, within)
-
-
-def _compared(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return gap, variance and prior variance of each comparison.
-
-    The last one is the leader with itself, which the rule expects.
-    """
-    posterior, own = fit.posterior, np.zeros(1)
-    return (
-        np.append(posterior.mean[ahead] - posterior.mean[behind], own),
-        np.append(posterior.difference_variance(ahead, behind), own),
-        np.append(posterior.prior_variance(ahead, behind), own),
-    )
-
-
-def _connected(fit: StudyFit, ahead: Ints, behind: Ints) -> NDArray[np.bool_]:
-    """Return whether the votes say anything about each comparison."""
-    return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
 
 
 def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanStop:

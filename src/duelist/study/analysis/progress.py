@@ -29,6 +29,7 @@ from duelist.study.analysis.fit.study_fit import StudyFit, fit_votes
 from duelist.study.analysis.fit.utilities import AUTO, Features
 from duelist.study.analysis.fit.votes import VoteTable
 from duelist.study.analysis.leaderboard import behind, chances_of_best, warn_if_disconnected
+from duelist.study.analysis.raters.supply import RaterSupply, shortage_of
 from duelist.study.analysis.stopping import StudyRecommendation, still_possible
 from duelist.study.records import Vote
 
@@ -138,10 +139,16 @@ def progress(
 
 
 def progress_from_fit(
-    fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+    fit: StudyFit,
+    *,
+    delta: float = 0.05,
+    tolerance: float = 0.0,
+    unit: str = "utility",
+    seed: int = 0,
+    supply: RaterSupply | None = None,
 ) -> Progress:
     """Return the progress of an existing fit."""
-    found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed)
+    found = recommendation_from_fit(fit, delta=delta, tolerance=tolerance, unit=unit, seed=seed, supply=supply)
     chance = fit.once(("chances", seed), lambda: chances_of_best(fit.posterior, seed))
     together = {found.best, *found.identical}
     return Progress(
@@ -160,11 +167,18 @@ def progress_from_fit(
 
 
 def recommendation_from_fit(
-    fit: StudyFit, *, delta: float = 0.05, tolerance: float = 0.0, unit: str = "utility", seed: int = 0
+    fit: StudyFit,
+    *,
+    delta: float = 0.05,
+    tolerance: float = 0.0,
+    unit: str = "utility",
+    seed: int = 0,
+    supply: RaterSupply | None = None,
 ) -> StudyRecommendation:
     """Return the recommended arm, its probability, and the arms not ruled out.
 
-    `tolerance` and `unit` are as in a policy's `recommend`.
+    `tolerance` and `unit` are as in a policy's `recommend`. Votes that the raters of `supply` cannot give are not expected; the advice
+    says so.
     """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
@@ -194,7 +208,12 @@ def recommendation_from_fit(
     if found.decided:
         return found
     rivals = [(found.best, arm) for arm in found.candidates[1:] if arm not in found.identical]
-    return replace(found, advice=stopping_hint(fit, rivals, foreseen, within))
+    hint = stopping_hint(fit, rivals, foreseen, within)
+    others = np.delete(np.arange(len(names)), leader)
+    shortage = shortage_of(fit, np.full(len(others), leader), others, (kept & ~alike)[others], supply, delta, within)
+    if shortage is None:
+        return replace(found, advice=hint)
+    return replace(found, votes_expected=None, advice="; ".join(filter(None, (str(shortage), hint))))
 
 
 class LeaderComparison(NamedTuple):

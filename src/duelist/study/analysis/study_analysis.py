@@ -40,10 +40,12 @@ from duelist.core.errors import InvalidInput
 from duelist.model.scorer import Scorer
 from duelist.policies import Policy
 from duelist.study import analysis
+from duelist.study.administration.tokens import list_tokens
 from duelist.study.analysis.fit.covariates import Covariates, ShownPair, expand_names, measured
 from duelist.study.analysis.fit.selection import Selection, SelectionOptions, left_out, select, split
 from duelist.study.analysis.fit.study_fit import chance_if_explained
 from duelist.study.analysis.fit.vote_log import CHUNK, VoteLog
+from duelist.study.analysis.raters.supply import RaterSupply
 from duelist.study.analysis.raters.without_flagged import Result, with_flagged
 from duelist.study.analysis.stopping import StudyRecommendation
 from duelist.study.items.feature_scorer import scorer_for_file
@@ -156,7 +158,9 @@ class StudyAnalysis(ABC):
         check_options("recommend", StoppingOptions, options)
         scope, own = split(context, options)
         return self._with_flagged(
-            scope, own, lambda fit, given: analysis.recommendation_from_fit(fit, delta=delta, **given)
+            scope,
+            own,
+            lambda fit, given: analysis.recommendation_from_fit(fit, delta=delta, supply=self._supply(fit.of), **given),
         )
 
     @lists(StoppingOptions)
@@ -166,7 +170,21 @@ class StudyAnalysis(ABC):
         """Return how close the study is to knowing its best arm; it is done when `recommend` is decided."""
         check_options("progress", StoppingOptions, options)
         scope, own = split(context, options)
-        return self._with_flagged(scope, own, lambda fit, given: analysis.progress_from_fit(fit, delta=delta, **given))
+        return self._with_flagged(
+            scope,
+            own,
+            lambda fit, given: analysis.progress_from_fit(fit, delta=delta, supply=self._supply(fit.of), **given),
+        )
+
+    def _supply(self, of: str) -> RaterSupply | None:
+        """Return the raters available; None if a pair may be repeated, or stands for many pairs of answers."""
+        if self.settings.repeat_pairs != "never" or of == "system":
+            return None
+        with self._storage.viewing(self._id) as tx:
+            blocked = {rater.name for rater in tx.raters() if rater.blocked}
+        voted = self._select(SelectionOptions(everyone=True)).log.raters
+        invited = {token.rater for token in list_tokens(self._storage, self._id) if token.rater and token.is_valid()}
+        return RaterSupply(len({*voted, *invited} - blocked), self.settings.max_votes_per_pair)
 
     @lists(VoteOptions)
     @once

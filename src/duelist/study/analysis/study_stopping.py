@@ -8,8 +8,7 @@ from typing import Any, Unpack
 from duelist.core.errors import InvalidInput
 from duelist.model.stopping import check_delta, utility_tolerance
 from duelist.policies.goals import find_goal
-from duelist.study.administration.tokens import list_tokens
-from duelist.study.analysis.fit.selection import SelectionOptions, split
+from duelist.study.analysis.fit.selection import split
 from duelist.study.analysis.fit.study_fit import StudyFit
 from duelist.study.analysis.goal_stopping import (
     CanStop,
@@ -18,7 +17,6 @@ from duelist.study.analysis.goal_stopping import (
     learning_decision,
     ranking_decision,
 )
-from duelist.study.analysis.raters.supply import RaterSupply
 from duelist.study.analysis.study_analysis import StudyAnalysis
 from duelist.study.options import FitOptions, check_options, lists
 
@@ -99,13 +97,3 @@ class StudyStopping(StudyAnalysis):
             return replace(found, context=context, leader=leader_of(fit))
 
         return self._with_flagged(scope, rest, decide)
-
-    def _supply(self, of: str) -> RaterSupply | None:
-        """Return the raters available; None if a pair may be repeated, or stands for many pairs of answers."""
-        if self.settings.repeat_pairs != "never" or of == "system":
-            return None
-        with self._storage.viewing(self._id) as tx:
-            blocked = {rater.name for rater in tx.raters() if rater.blocked}
-        voted = self._select(SelectionOptions(everyone=True)).log.raters
-        invited = {token.rater for token in list_tokens(self._storage, self._id) if token.rater and token.is_valid()}
-        return RaterSupply(len({*voted, *invited} - blocked), self.settings.max_votes_per_pair)

@@ -213,11 +213,24 @@ def test_arm_effects_are_an_option_with_a_file(shell, tmp_path):
     assert load_study("terms", f"sqlite:///{tmp_path / 'studies.db'}").settings.arm_effects
 
 
-def test_other_numbers_in_json_are_not_features(tmp_path):
+def test_numbers_in_json_are_features_as_in_a_table(tmp_path):
     (tmp_path / "arms.jsonl").write_text('{"id": "a", "elo": 1000}\n{"id": "b", "elo": 1200}\n')
-    study = create_study("s", "memory")
-    assert study.apply(plan_items(tmp_path / "arms.jsonl")).added == 2
-    assert study.features().shape == (2, 0)
+    (tmp_path / "arms.json").write_text('[{"id": "a", "elo": 1000}, {"id": "b", "elo": 1200}]')
+    (tmp_path / "arms.csv").write_text("id,elo\na,1000\nb,1200\n")
+    studies = [
+        create_study(name, "memory", items=plan_items(tmp_path / name))
+        for name in ("arms.jsonl", "arms.json", "arms.csv")
+    ]
+    assert [study.features().shape for study in studies] == [(2, 1)] * 3
+    assert studies[0].features().tolist() == studies[1].features().tolist() == studies[2].features().tolist()
+
+
+def test_a_list_of_features_in_json_is_preferred_to_other_numbers(tmp_path):
+    (tmp_path / "arms.jsonl").write_text(
+        '{"id": "a", "elo": 1, "features": [5]}\n{"id": "b", "elo": 2, "features": [6]}\n'
+    )
+    study = create_study("s", "memory", items=plan_items(tmp_path / "arms.jsonl"))
+    assert study.features().tolist() == [[5.0], [6.0]]
 
 
 def test_lists_of_features_in_a_cell_are_read(tmp_path):

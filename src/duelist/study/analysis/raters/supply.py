@@ -13,8 +13,8 @@ from scipy.special import expit
 
 from duelist.core.arrays import Floats, Ints
 from duelist.core.tables import format_count
-from duelist.model.stopping import not_ruled_out
-from duelist.study.analysis.fit.study_fit import StudyFit
+from duelist.model.stopping import MIN_VOTES_TO_FORECAST, not_ruled_out
+from duelist.study.analysis.fit.study_fit import Bools, StudyFit
 
 CLEAR: Final = 0.75
 """Before the first vote, raters are planned for pairs in which the better item wins this share of the votes."""
@@ -66,6 +66,35 @@ class Shortage:
         few = self.raters_needed is not None
         more = f"about {self.raters_needed - self.raters} more raters" if few and self.raters_needed else "more raters"
         return f"{said}: invite {more}, or allow repeated pairs"
+
+
+def shortage_of(
+    fit: StudyFit, ahead: Ints, behind: Ints, is_open: Bools, supply: RaterSupply | None, delta: float, tolerance: float
+) -> Shortage | None:
+    """Return why the raters cannot settle the open ones of these comparisons; None if they can, or if nothing can be said yet."""
+    too_early = fit.votes < MIN_VOTES_TO_FORECAST or not are_connected(fit, ahead, behind).all()
+    if supply is None or fit.whole.features is not None or too_early:
+        return None
+    compared = OpenComparisons(ahead, behind, *compare(fit, ahead, behind), np.flatnonzero(is_open))
+    return find_shortage(fit, compared, supply, delta, tolerance)
+
+
+def compare(fit: StudyFit, ahead: Ints, behind: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return gap, variance and prior variance of each comparison.
+
+    The last one is the leader with itself, which the rule expects.
+    """
+    posterior, own = fit.posterior, np.zeros(1)
+    return (
+        np.append(posterior.mean[ahead] - posterior.mean[behind], own),
+        np.append(posterior.difference_variance(ahead, behind), own),
+        np.append(posterior.prior_variance(ahead, behind), own),
+    )
+
+
+def are_connected(fit: StudyFit, ahead: Ints, behind: Ints) -> Bools:
+    """Return whether the votes say anything about each comparison."""
+    return np.array([*(fit.connected(int(a))[b] for a, b in zip(ahead, behind, strict=True)), True], np.bool_)
 
 
 def find_shortage(

@@ -16,7 +16,6 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.serialization import from_plain, to_plain
-from duelist.study.formats.files import is_table
 from duelist.study.imports.items.answers import (
     ANSWER,
     SYSTEM,
@@ -350,8 +349,7 @@ def _plan_items(path: Path, sheet: Sheet, media: MediaFiles, options: ItemOption
         plan_item(row, name, context, mapping, media)
         for row, name, context in zip(sheet.rows, ids, contexts, strict=True)
     )
-    # JSON has its own place for features, so its other numbers are not used unless they are chosen.
-    kind = options.features.get("kind") or _suggest_kind(items, bool(numbers) and is_table(path), lists is not None)
+    kind = options.features.get("kind") or _suggest_kind(items, bool(numbers), lists is not None)
     features = {**options.features, "kind": kind}
     interpretations = []
     if kind == "columns" and not chosen:

@@ -196,7 +196,7 @@ function stoppingDecision(data, app) {
       { class: "decision" },
       el("span", { class: `tag ${data.done ? "good" : "warn"}` }, data.done ? "You can stop" : "Keep going"),
       data.context && el("b", { dir: "auto" }, `${data.context}: `),
-      el("span", { dir: "auto" }, data.reason.endsWith(".") ? data.reason : `${data.reason}.`),
+      el("span", { dir: "auto" }, inPageWords(data.reason.endsWith(".") ? data.reason : `${data.reason}.`)),
       " ",
       forecast(data, app.study.votes),
     ),
@@ -212,6 +212,10 @@ function stoppingDecision(data, app) {
     ),
   );
 }
+
+/** A reason in the words of the page: items, and a tolerance in percentage points, as its field has it. */
+export const inPageWords = (reason) =>
+  reason.replace('tolerance=0.05, unit="chance"', "5 percentage points").replace(/\b(where|all|one|only) arm(s?)\b/g, "$1 item$2");
 
 function forecast({ done, votes_expected: expected, raters_needed: raters }, votes) {
   if (done || raters !== null) return "";
