@@ -60,6 +60,16 @@ ArmTable table_of(const ArmEffectsState& state, const Integers& ids, const Matri
     return {features.data(), n, state.dim, distinct, excluded && excluded->size() ? excluded : nullptr, ids.data()};
 }
 
+// Add pairs of ids to those excluded, by position.
+void add_pairs(PairSet& excluded, const Integers& ids, const IndexPairs& pairs) {
+    auto position = [&](i64 id) { return std::find(ids.data(), ids.data() + ids.extent(0), id) - ids.data(); };
+    for (i64 k = 0; k < pairs.extent(0); k++) {
+        i64 first = position(pairs.data()[2 * k]), second = position(pairs.data()[2 * k + 1]);
+        if (first != second && std::max(first, second) < ids.extent(0)) excluded.add(first, second);
+    }
+    excluded.seal();
+}
+
 void learn(ArmEffectsMixture& mixture, i64 first, i64 second, Vector difference, double outcome, double mass,
            bool tie) {
     Exclusive exclusive(mixture);
@@ -92,8 +102,10 @@ std::tuple<i64, i64, WordArray> decide(const ArmEffectsMixture& mixture, const S
                 (count == 0 || differences.extent(1) == state.dim),
             "The pending duels do not match the policy.");
     require(t >= 0 && t <= MAX_ROUNDS, "t is invalid.");
-    PairSet excluded = pair_set(exclude, ids.extent(0));
-    ArmTable table = table_of(state, ids, features, distinct, &excluded);
+    PairSet excluded = pair_set(exclude, ids.extent(0)), with_pending = excluded;
+    if (!rule.reacts_to_pending()) add_pairs(with_pending, ids, pending);
+    ArmTable table = table_of(state, ids, features, distinct, &with_pending);
+    if (table.n_allowed_pairs() <= 0) table = table_of(state, ids, features, distinct, &excluded);
     for (i64 k = 0; k < count; k++) {
         for (i64 arm : {pending.data()[2 * k], pending.data()[2 * k + 1]}) check_arm(arm);
         double mass = masses.data()[k];

@@ -9,6 +9,8 @@ class APO : public SelectionRule {
 public:
     explicit APO(const Hyperparameters&) {}
 
+    bool supports_arm_effects() const override { return true; }
+
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;
         FoundPair pair = widest_pair(whiten_all(state, workspace, table), table.constraints(), workspace);

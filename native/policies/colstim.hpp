@@ -12,6 +12,8 @@ public:
     explicit CoLSTIM(const Hyperparameters& s) : RadiusRule(s), clip_(s.number("clip")), warmup_(s.whole("warmup")) {}
 
     bool draws() const override { return true; }
+    // The default warm-up of d K rounds would be K^2 uniform pairs.
+    bool supports_arm_effects() const override { return warmup_ >= 0 && RadiusRule::supports_arm_effects(); }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         i64 t = state.rounds;

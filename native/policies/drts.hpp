@@ -12,6 +12,7 @@ public:
     bool local() const override { return true; }
     bool reacts_to_pending() const override { return false; }
     bool draws() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         if (table.n == 1) return {0, 0, 0, 1.0};

@@ -10,6 +10,7 @@ public:
     explicit GreedyUniform(const Hyperparameters&) {}
 
     bool draws() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         workspace.fit(table.n, table.dim);

@@ -12,6 +12,7 @@ public:
 
     bool local() const override { return true; }
     bool reacts_to_pending() const override { return false; }
+    bool supports_arm_effects() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         if (workspace.cache.hit(table, 0.0)) return workspace.cache.last;

@@ -27,10 +27,6 @@ public:
         return workspace.cache.store({pair.first, pair.second, 0, 1.0});
     }
 
-    bool supports_arm_effects() const override {
-        return radius_.kind == RadiusKind::shape || radius_.kind == RadiusKind::constant;
-    }
-
     // The best of all pairs of the leader, and of all pairs among the 64 arms of largest u + r sqrt(variance), where r
     // is the bonus per width of a pair of twice the largest variance. Up to 64 arms these are all pairs.
     Decision decide_with_effects(const ArmEffectsState& known, Sfc64&, i64 t, const ArmTable& table) const override {

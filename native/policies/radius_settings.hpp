@@ -48,6 +48,11 @@ class RadiusRule : public SelectionRule {
 public:
     explicit RadiusRule(const Hyperparameters& s) : radius_(s) {}
 
+    // The published and the tight radius are derived for features, and the tight one from the votes themselves.
+    bool supports_arm_effects() const override {
+        return radius_.kind == RadiusKind::shape || radius_.kind == RadiusKind::constant;
+    }
+
     void prepare(PolicyState& state, Workspace& workspace) const override {
         if (radius_.kind == RadiusKind::tight) radius_.tight(state, workspace, local());
         SelectionRule::prepare(state, workspace);

@@ -10,6 +10,8 @@ public:
     explicit RCDB(const Hyperparameters& s)
         : RadiusRule(s), trust_(s.number("trust")), corruption_(s.number("corruption")) {}
 
+    bool supports_arm_effects() const override { return false; }  // it weights votes
+
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         double beta = radius_.flat(state, workspace), trust = trusted_width(state);
         // With a constant radius, only the trusted width shows that a guessed horizon has changed.

@@ -59,11 +59,11 @@ public:
     // Decide round `state.rounds`. May update estimates and draw from the state's generator.
     virtual Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const = 0;
 
-    // Decide round t for arms with effects. Only for rules that support arm effects.
+    // Whether the rule can decide about arms with effects: it needs their utilities and widths, and no more.
     virtual bool supports_arm_effects() const { return false; }
-    virtual Decision decide_with_effects(const ArmEffectsState&, Sfc64&, i64, const ArmTable&) const {
-        throw std::invalid_argument("This rule does not support arm effects.");
-    }
+    // Decide round t for arms with effects; by default `decide_by_indicators`.
+    virtual Decision decide_with_effects(const ArmEffectsState& known, Sfc64& random, i64 t,
+                                         const ArmTable& table) const;
 
     virtual LayerAssignment assign_layer(PolicyState&, const double*, Workspace&) const { return {0, 1.0}; }
 

@@ -12,6 +12,7 @@ public:
 
     bool local() const override { return true; }
     bool draws() const override { return true; }
+    bool supports_arm_effects() const override { return true; }
 
     Decision decide(PolicyState& state, Workspace& workspace, const ArmTable& table) const override {
         ArmView view = whiten_all(state, workspace, table, true);

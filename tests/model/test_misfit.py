@@ -369,7 +369,7 @@ def test_with_arm_effects_the_votes_are_those_that_were_told():
     with pytest.raises(dl.InvalidInput, match="arms that were not given"):
         policy.with_arm_effects(arms[:2])
     with pytest.raises(dl.InvalidInput, match="cannot learn arm effects"):
-        told(dl.MaxInP(random_state=0), arms, arms @ [2.0, 0.0], 5).with_arm_effects(arms)
+        told(dl.VACDB(horizon=100, random_state=0), arms, arms @ [2.0, 0.0], 5).with_arm_effects(arms)
 
 
 def test_with_arm_effects_of_other_beginnings():

@@ -61,8 +61,8 @@ def check_accepts_arm_table(policy: Policy, what: str, first_hint: str = "") -> 
     if not policy.accepts_arm_table:
         raise InvalidInput(
             f"{what}, and {type(policy).__name__}, as this study has it, knows arms by their features alone.",
-            f"{first_hint}Create the study with BestArmPair, DesignPair, LocalPairUCB, RankingPair, RewardDesign or "
-            'UniformPair, without the settings estimator "exact" and radius "theory".',
+            f"{first_hint}Create the study with another policy, for example BestArmPair, LocalPairUCB or RankingPair, "
+            'without the settings estimator "exact" and radius "theory".',
         )
 
 

@@ -13,8 +13,23 @@ from duelist.policies.engine import arm_effects
 from duelist.testing import ArmTableContract
 from duelist.testing.arm_table import play_table
 
-TAKERS = {"BestArmPair", "DesignPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
-"""All policies that goals of studies choose by themselves, and optimal design, which arenas want."""
+SEARCHED = {"BestArmPair", "DesignPair", "LocalPairUCB", "RankingPair", "RewardDesign", "UniformPair"}
+"""Policies with a search of their own for many arms with effects."""
+BY_INDICATORS = {
+    "APO",
+    "CoLSTIM",
+    "DRTS",
+    "DeltaUCB",
+    "GreedyChallenger",
+    "GreedyUniform",
+    "InfoMax",
+    "MaxInP",
+    "MaxMinLCB",
+    "MaxPairUCB",
+    "ThompsonPair",
+}
+"""Policies that decide as if every arm had an indicator feature."""
+TAKERS = SEARCHED | BY_INDICATORS
 
 
 class TestBestArmPair(ArmTableContract):
@@ -51,6 +66,23 @@ class TestLocalPairUCBWithANumber(ArmTableContract):
         return dl.LocalPairUCB(estimator="online", radius=1.0, link="probit", ridge=0.5, random_state=random_state)
 
 
+class TestMaxPairUCB(ArmTableContract):
+    def make(self, random_state):
+        return dl.MaxPairUCB(estimator="online", random_state=random_state)
+
+
+class TestThompsonPair(ArmTableContract):
+    def make(self, random_state):
+        return dl.ThompsonPair(estimator="online", random_state=random_state)
+
+
+class TestInfoMax(ArmTableContract):
+    """Its rule does not react to pending duels, so these are excluded."""
+
+    def make(self, random_state):
+        return dl.InfoMax(estimator="online", random_state=random_state)
+
+
 class TestRewardDesign(ArmTableContract):
     def make(self, random_state):
         return dl.RewardDesign(estimator="online", random_state=random_state)
@@ -70,7 +102,7 @@ def test_which_policies_take_them():
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - TAKERS))
 def test_a_policy_that_wants_features_says_so(name):
     policy = POLICIES[name](estimator="online")
-    with pytest.raises(dl.InvalidInput, match=f"{name} cannot learn arm effects.*use BestArmPair"):
+    with pytest.raises(dl.InvalidInput, match=f"{name}, with these settings, cannot learn arm effects.*use APO"):
         policy.ask(dl.ArmTable(4))
     policy.ask(np.eye(4))  # and can still be asked with them
 
@@ -80,6 +112,59 @@ def test_all_that_take_them_are_named():
         dl.VACDB(estimator="online").ask(dl.ArmTable(4))
     _, _, named = str(refused.value).partition("use ")
     assert {name for name in POLICIES if name in named} == TAKERS
+
+
+@pytest.mark.parametrize("name", ["DRTS", "DeltaUCB", "GreedyUniform", "InfoMax", "ThompsonPair"])
+def test_without_features_an_arm_effect_is_an_indicator_feature(name):
+    """A rule in the norm of the curvature decides alike, whether the indicators are features or arm effects."""
+    by_features, by_effects = (
+        POLICIES[name](estimator="online", ridge=0.7, horizon=200, random_state=4) for _ in range(2)
+    )
+    rng, arms, table = np.random.default_rng(4), np.eye(7), dl.ArmTable(7)
+    for _ in range(120):
+        expected, found = by_features.ask(arms), by_effects.ask(table)
+        assert {found.first, found.second} == {expected.first, expected.second}
+        won = float(rng.random() < 1.0 / (1.0 + np.exp(0.5 * (expected.first - expected.second))))
+        by_features.tell(expected, won)
+        by_effects.tell(found, won if found.first == expected.first else 1.0 - won)
+    np.testing.assert_allclose(by_effects.posterior(table).utilities, by_features.theta_, atol=1e-8)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+@pytest.mark.parametrize("name", ["APO", "MaxPairUCB"])
+def test_a_radius_is_that_of_as_many_features_as_arms(name, dim):
+    """A rule in the norm of the precision has widths by L_mu times the covariance."""
+    rng, n = np.random.default_rng(dim), 6
+    table = dl.ArmTable(rng.permutation(30)[:n], rng.normal(size=(n, dim)) if dim else None)
+    policy = POLICIES[name](estimator="online", ridge=0.7, horizon=200, random_state=0)
+    scale = getattr(policy, "scale", 1.0) * getattr(policy, "practical_multiplier", 1.0)
+    beta = np.inf if name == "APO" else scale * np.sqrt(n * np.log(200.0))
+    for round_number in range(60):
+        posterior, pairs = policy.posterior(table, range(n)) if round_number else None, {}
+        duel = policy.ask(table)
+        if posterior is not None:
+            covariance, u = posterior.covariances, posterior.utilities
+            for i in range(n):
+                for j in range(i):
+                    width = np.sqrt(0.25 * (covariance[i, i] + covariance[j, j] - 2.0 * covariance[i, j]))
+                    pairs[frozenset((i, j))] = width if beta == np.inf else u[i] + u[j] + beta * width
+            asked = pairs[frozenset((duel.first, duel.second))]
+            assert asked == pytest.approx(max(pairs.values()), rel=1e-8, abs=1e-8)
+        policy.tell(duel, float(rng.random() < 0.5))
+
+
+def test_of_very_many_arms_the_most_promising_are_decided_about():
+    table, policy = dl.ArmTable(400), dl.MaxPairUCB(estimator="online", random_state=0)
+    seen = set()
+    for _ in range(300):
+        duel = policy.ask(table)
+        seen |= {duel.first, duel.second}
+        policy.tell(duel, float(duel.first < duel.second))
+    assert len(seen) > 256  # those that lose make room for others
+    allowed = (398, 399)
+    others = [(i, j) for i in range(400) for j in range(i) if (j, i) != allowed]
+    duel = policy.ask(table, exclude=others)
+    assert {duel.first, duel.second} == set(allowed)
 
 
 def test_the_exact_estimator_is_refused():
@@ -141,7 +226,8 @@ def test_a_self_duel_where_it_is_allowed_teaches_nothing(name):
             met_itself += 1
             policy.tell(duel, 1.0)
             assert policy.snapshot()["arm_effects"] == before
-    assert met_itself == 20 if name == "LocalPairUCB" else met_itself == 0
+    if name in SEARCHED:
+        assert met_itself == (20 if name == "LocalPairUCB" else 0)
 
 
 def test_memory_and_snapshots_do_not_grow_with_the_votes():

@@ -215,7 +215,11 @@ def test_arm_effects_beside_features():
         ({"goal": "best", "arm_effects": False}, False),
         ({"goal": "learn", "arm_effects": True}, True),
         ({"goal": "best", "policy": "LocalPairUCB"}, True),
-        ({"goal": "best", "policy": "ThompsonPair"}, False),  # which knows arms by their features alone
+        ({"goal": "best", "policy": "ThompsonPair"}, True),
+        (
+            {"goal": "best", "policy": "VACDB", "policy_settings": {"horizon": 100}},
+            False,
+        ),  # which knows arms by their features alone
         ({"goal": "best", "policy_settings": {"estimator": "exact"}}, False),
     ],
 )

@@ -268,10 +268,12 @@ def check_support(policy: NativePolicy) -> None:
             f'Use {name}(estimator="online").',
             field="estimator",
         )
+    from duelist.policies import POLICIES
+
+    others = sorted(each for each, cls in POLICIES.items() if cls(estimator="online").accepts_arm_table)
     raise InvalidInput(
-        f"{name} cannot learn arm effects; it needs features.",
-        "With an ArmTable, or arms without features, use BestArmPair, DesignPair, LocalPairUCB (radius "
-        '"practical" or a number), RankingPair, RewardDesign or UniformPair.',
+        f"{name}, with these settings, cannot learn arm effects: its rule needs more than the utilities and widths of arms.",
+        f"With an ArmTable, or arms without features, use {', '.join(others[:-1])} or {others[-1]}.",
     )
 
 
