@@ -18,8 +18,8 @@ from duelist.model.utility import Utility
 from duelist.model.votes import numbered
 
 _BLOCK: Final = 1 << 22
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
-_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(21)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
 _PAIRS: Final = 2048
 
 
@@ -210,9 +210,9 @@ class Posterior:
         win, tie = np.empty(len(gap)), np.empty(len(gap))
         for start in range(0, len(gap), _PAIRS):  # few enough for the cache of the processor
             part = slice(start, start + _PAIRS)
-            at_nodes = gap[part, None] + deviation[part, None] * _NODES  # Gauss-Hermite quadrature
+            at_nodes = gap[part, None] + deviation[part, None] * NODES  # Gauss-Hermite quadrature
             first_wins, tied, _ = outcome_chances(at_nodes, nu)
-            win[part], tie[part] = first_wins @ _WEIGHTS, tied @ _WEIGHTS
+            win[part], tie[part] = first_wins @ WEIGHTS, tied @ WEIGHTS
         return win[where], tie[where]
 
     @property
@@ -222,7 +222,7 @@ class Posterior:
         return self.factor
 
 
-def outcome_chances(gap: Floats, nu: float) -> tuple[Floats, Floats, Floats]:
+def outcome_chances(gap: Floats, nu: Floats | float) -> tuple[Floats, Floats, Floats]:
     """Return Davidson's (1970) probabilities that the first wins, of a tie, and that the second wins, by the gap.
 
     With p = exp(u): p_first / (p_first + p_second + nu sqrt(p_first p_second)), and nu sqrt(p_first p_second) over
@@ -232,7 +232,7 @@ def outcome_chances(gap: Floats, nu: float) -> tuple[Floats, Floats, Floats]:
     >>> round(float(win[0]), 4), round(float(tie[0]), 4), round(float(lose[0]), 4)
     (0.6652, 0.2447, 0.09)
     """
-    if nu == 0.0:
+    if np.ndim(nu) == 0 and nu == 0.0:
         return np.asarray(expit(gap)), np.zeros_like(gap), np.asarray(expit(-gap))
     half, ahead = np.exp(-np.abs(gap) / 2.0), gap >= 0.0
     better = 1.0 / (1.0 + half * (half + nu))

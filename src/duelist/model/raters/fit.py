@@ -22,7 +22,7 @@ from typing import Final
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.special import betaln, expit, logsumexp
+from scipy.special import betaln, expit, logit, logsumexp
 
 from duelist.core.arrays import Floats, Ints
 from duelist.model.loss import Derivatives
@@ -71,7 +71,8 @@ def fit_raters(
     votes
         Single votes with their rater (cluster "rater") and `sides`.
     start
-        Their fit without raters, whose utility, answer and prior precisions are used.
+        Their fit without raters, whose utility, answer and prior precisions are used; its `raters`, if any, are those of similar
+        votes by the same raters, and shorten the iteration.
     covariate_precision, seed
         As in `fit`.
     outside
@@ -84,10 +85,13 @@ def fit_raters(
     ids = raters_with_most_votes(votes)
     kept = np.where(np.isin(ids, outside), 0.0, 1.0)
     attentive = np.maximum(kept * (1.0 - START.careless), _LEAST_WEIGHT)
-    effects = RaterEffects.alike(ids, even_outcomes(votes.counts), START, attentive)
+    shares, known = even_outcomes(votes.counts), start.raters
+    if known is not None and np.array_equal(known.ids, ids) and not len(outside):
+        effects = replace(known, outcomes=shares)
+    else:
+        effects = RaterEffects.alike(ids, shares, START, attentive)
     model = RaterLoss(votes, utility, answer, covariate_precision, effects)
-    own = np.zeros((model.n_kinds, len(ids)))
-    own[2] = np.log(LAPSES / ATTENTION)
+    own = np.stack([np.log(effects.reliability), effects.side, logit(effects.lapse), effects.ties])[: model.n_kinds]
     beta, extra = fitted.beta, np.concatenate([fitted.covariates, fitted.parameters, own.ravel()])
     for _ in range(_ROUNDS):
         beta, extra, now = convex_step(model, beta, extra)

@@ -11,8 +11,9 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.utilities import Features, fit_utilities
-from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, VoteTable, as_vote_table, counted
+from duelist.study.analysis.fit.held_out import HeldOut
+from duelist.study.analysis.fit.utilities import Features
+from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, VoteTable, as_vote_table
 from duelist.study.analysis.intervals import binomial_interval, check_level
 from duelist.study.records import Vote
 
@@ -83,7 +84,8 @@ def calibration(
 ) -> Calibration:
     """Predict each vote from a fit to the other folds, and compare with the outcome.
 
-    Folds are random (by `seed`). Predictions are averaged over the posterior (`Posterior.chances`).
+    Folds are random (by `seed`). Predictions are averaged over the posterior, and are those for the rater of the vote if a test
+    says that raters differ (`duelist.model.raters.prediction`).
     """
     for name, value, least in (("bins", bins, 1), ("folds", folds, 2)):
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -109,11 +111,10 @@ def _predict(log: VoteTable, features: Features, folds: int, ridge: float | str,
     """Return the probabilities that the first wins and of a tie, for each vote from a fit without it."""
     fold = np.random.default_rng(seed).permutation(len(log)) % folds
     win, tie = np.empty(len(log)), np.empty(len(log))
-    posterior = None
+    fits = HeldOut(log, features, ridge, seed)
     for k in range(folds):
         out = fold == k
-        posterior = fit_utilities(counted(log.of(~out)), features, ridge, seed, start=posterior)
-        win[out], tie[out] = posterior.chances(log.first[out], log.second[out])
+        win[out], tie[out] = fits.chances(~out, out)
     return win, tie
 
 

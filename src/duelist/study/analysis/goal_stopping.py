@@ -26,9 +26,10 @@ from duelist.model.stopping import (
     utility_tolerance,
 )
 from duelist.study.analysis.fit.flagged_raters import FlaggedRater
+from duelist.study.analysis.fit.held_out import HeldOut
 from duelist.study.analysis.fit.study_fit import StudyFit
-from duelist.study.analysis.fit.utilities import Features, fit_utilities
-from duelist.study.analysis.fit.votes import FIRST, VoteTable, counted
+from duelist.study.analysis.fit.utilities import Features
+from duelist.study.analysis.fit.votes import FIRST, VoteTable
 from duelist.study.analysis.intervals import two_sided
 from duelist.study.analysis.progress import recommendation_from_fit, stopping_hint
 from duelist.study.analysis.raters.supply import RaterSupply, are_connected, compare, raters_to_plan, shortage_of
@@ -38,6 +39,8 @@ FOLDS: Final = 5
 RISE: Final = 0.01
 """A smaller rise of the agreement counts as none."""
 _LEVEL: Final = 0.95
+_EVEN: Final = 1e-9
+"""Shares this close to one half favour neither side."""
 NO_VOTES: Final = "there are no votes yet"
 """Shown before the first vote, when the leader would just be the first arm added."""
 
@@ -225,20 +228,21 @@ def ranking_decision(
 def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanStop:
     """Decide whether half of the votes would have predicted as well as all of them did.
 
-    Every decided vote is predicted by a fit to the votes of other folds, and by one to half of those. The difference
-    of the two shares of correct predictions, with its interval, is the gain from the second half. (Two extra changed
-    predictions are assumed, so that a handful of votes decides nothing.)
+    Every decided vote is predicted by a fit to the votes of other folds, and by one to half of those, for its rater if
+    raters differ. The difference of the two shares of correct predictions, with its interval, is the gain from the second
+    half. (Two extra changed predictions are assumed, so that a handful of votes decides nothing.)
     """
     log = log.of(log.teaching)
     rng = np.random.default_rng(seed)
     fold = rng.permutation(len(log)) % FOLDS
     half = rng.permutation(len(log)) % 2 == 0
     whole, part = np.zeros(len(log)), np.zeros(len(log))
+    fits = HeldOut(log, features, seed=seed)
     for k in range(FOLDS):
         out = fold == k
         for right, taught in ((whole, ~out), (part, ~out & half)):
-            posterior = fit_utilities(counted(log.of(taught)), features, 1.0, seed)
-            right[out] = _right(log.of(out), posterior.decided_chances(log.first[out], log.second[out]))
+            win, tie = fits.chances(taught, out)
+            right[out] = _right(log.of(out), win + 0.5 * tie)
     gained = (whole - part)[log.decided]
     n = len(gained)
     if n < FOLDS:
@@ -252,7 +256,7 @@ def learning_decision(log: VoteTable, features: Features, seed: int = 0) -> CanS
     return CanStop(rise + margin <= RISE, said, "learn")
 
 
-def _right(log: VoteTable, chance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return 1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier."""
+def _right(log: VoteTable, share: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return 1 where the likelier side won, 0 where it lost, 1/2 where neither was likelier, up to rounding."""
     first = log.outcome == FIRST
-    return np.where(chance == 0.5, 0.5, (chance > 0.5) == first).astype(np.float64)
+    return np.where(np.abs(share - 0.5) < _EVEN, 0.5, (share > 0.5) == first).astype(np.float64)

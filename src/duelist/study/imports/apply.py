@@ -202,10 +202,13 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
         return new.votes
 
     def _apply_votes(self, plan: VotePlan) -> VoteImportReport:
-        with self._reading():
+        with self._reading() as tx:
             arms = self._read_cache.arms
             adopts_items = not len(arms)
-            known = ItemIds(arms.rows()) if len(arms) else None
+            prompts = (
+                tx.contexts(sorted({row.context for row in arms.rows() if row.context})) if arms.has_systems else {}
+            )
+            known = None if adopts_items else ItemIds(arms.rows(), prompts)
         items = FileItems() if adopts_items else None
         scan = scan_file(plan.comparisons(known), items)
         self._finish_imports()

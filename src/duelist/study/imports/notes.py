@@ -76,6 +76,10 @@ _SENTENCES: Final[dict[str, Callable[[Mapping[str, Any]], str]]] = {
         f"The columns {listed(d['columns'], 6)} hold texts that are not used. If they are answers of systems to prompts, "
         "name them as such."
     ),
+    "sparse_answers": lambda d: (
+        f"The columns {listed(d['columns'], 6)} hold texts for few prompts, so they are not read as answers. If they are, name all "
+        "columns of answers."
+    ),
     "ignored_files": lambda d: f"Ignored, because they are neither media nor a table: {listed(d['files'])}.",
     # about columns
     "unusable_column": lambda d: (

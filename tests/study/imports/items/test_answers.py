@@ -219,3 +219,20 @@ def test_rows_without_system_or_prompt_are_rejected(tmp_path: Path) -> None:
     rows[3] = {**rows[3], "prompt": ""}
     with pytest.raises(InvalidInput, match="names no prompt"):
         plan_items(written(tmp_path / "answers.csv", rows))
+
+
+def test_systems_with_few_answers_are_named(tmp_path: Path) -> None:
+    """A column with texts for a few prompts may be a system that answers little, or remarks: the preview says that it is not read."""
+    rows = wide_rows()
+    for k, row in enumerate(rows):
+        row["codegen"] = "def f(): pass" if k == 0 else ""
+        row["notes"] = "read again" if k == 1 else ""
+    path = written(tmp_path / "answers.csv", rows)
+    plan = plan_items(path)
+    assert plan.systems == SYSTEMS
+    (note,) = (note for note in plan.notes if note.code == "sparse_answers")
+    assert note.details["columns"] == ["codegen"]
+    assert "codegen" in str(note)
+    every = plan_items(path, systems=[*SYSTEMS, "codegen"])
+    assert every.systems == [*SYSTEMS, "codegen"]
+    assert "sparse_answers" not in {note.code for note in every.notes}

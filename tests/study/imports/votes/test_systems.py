@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from duelist.core.errors import UnknownArm
-from duelist.study import Arm, Study
+from duelist.study import Arm, Study, create_study
+from duelist.study.imports import plan_items
 from tests.helpers.systems import system_study, vote
 
 FORMATS = ["votes.csv", "votes.jsonl", "battles.json"]
@@ -51,6 +52,37 @@ def test_a_vote_without_an_answer_is_rejected(tmp_path: Path, context: str, what
     path.write_text(f"left,right,winner,context\ns0,s1,left,{context}\n", encoding="utf-8")
     with pytest.raises(UnknownArm, match=what):
         system_study(2, 2).import_votes(path)
+
+
+TEXTS = ["Why is the sky blue?", "Why is the grass green, and not blue or red? Answer in two short sentences, please."]
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["prompts with names", "prompts by their texts"])
+@pytest.mark.parametrize("column", ["context", "prompt", "question_id"])
+def test_a_vote_may_name_a_prompt_by_its_text(tmp_path: Path, named: bool, column: str) -> None:
+    """Logs of battles often have the text of the prompt in the place of its id."""
+    answers = tmp_path / "answers.csv"
+    with answers.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["prompt_id", "prompt", "a", "b"] if named else ["prompt", "a", "b"])
+        writer.writerows([*([f"p{k}"] if named else []), text, f"a{k}", f"b{k}"] for k, text in enumerate(TEXTS))
+    study = create_study("systems", "memory", goal="rank")
+    study.apply(plan_items(answers))
+    path = tmp_path / ("battles.jsonl" if column == "question_id" else "votes.csv")
+    if column == "question_id":
+        rows = [{"model_a": "a", "model_b": "b", "winner": "model_a", column: text} for text in TEXTS]
+        path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    else:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(["left", "right", "winner", column])
+            writer.writerows(["a", "b", "left", text] for text in TEXTS)
+    assert study.import_votes(path).added == 2
+    assert len({vote.context for vote in study.votes()}) == 2
+    assert study.import_votes(path).duplicates == 2
+    assert [row.wins for row in study.leaderboard().standings] == [2, 0]
+    if named:
+        assert {vote.context for vote in study.votes()} == {"p0", "p1"}
 
 
 def test_votes_on_missing_answers_count_for_their_systems(tmp_path: Path) -> None:

@@ -182,10 +182,19 @@ def _wide_columns(sheet: Sheet, given: Mapping[str, str | None]) -> list[str]:
     return [name for name in free if holds_answers(sheet, name)]
 
 
-def holds_answers(sheet: Sheet, name: str) -> bool:
-    """Return whether most rows have a text in this column, and the texts differ."""
+def sparse_columns(found: AnswerSheet, sheet: Sheet) -> list[str]:
+    """Return the columns of a wide file that hold texts, but for too few prompts to be read as answers."""
+    if found.wide is None:
+        return []
+    taken = {*found.wide, *found.columns.values()}
+    free = [name for name in sheet.columns if name not in taken and normalize(name) not in _NOT_ANSWERS]
+    return [name for name in free if holds_answers(sheet, name, 0.0)]
+
+
+def holds_answers(sheet: Sheet, name: str, least: float = _FILLED) -> bool:
+    """Return whether most rows, or at least this share, have a text in this column, and the texts differ."""
     filled = [(row, cell) for row in sheet.rows if not _is_empty(cell := row.fields.get(name))]
-    if not filled or len(filled) < _FILLED * len(sheet.rows) or is_date(sheet, name):
+    if not filled or len(filled) < least * len(sheet.rows) or is_date(sheet, name):
         return False
     is_text = any(isinstance(cell, str) and row.parse_number(cell) is None for row, cell in filled)
     return is_text and 2 * len({str(cell) for _, cell in filled}) >= len(filled)

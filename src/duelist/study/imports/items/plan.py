@@ -23,6 +23,7 @@ from duelist.study.imports.items.answers import (
     answered_prompts,
     holds_answers,
     read_answers,
+    sparse_columns,
 )
 from duelist.study.imports.items.column_mapping import (
     TARGETS,
@@ -317,6 +318,7 @@ def _plan_answers(original: Sheet, answers: AnswerSheet, media: MediaFiles, opti
         plan_item(row, name, context, mapping, media) for row, name, context in zip(rows, ids, contexts, strict=True)
     )
     is_markdown = looks_like_markdown(items)
+    sparse = [] if options.systems else sparse_columns(answers, original)
     role = {name: target for target, name in used.items()} | dict.fromkeys(answers.unfolded, "answer")
     given = {target: None if name in (SYSTEM, ANSWER) else name for target, name in answers.columns.items()}
     if answers.unfolded:
@@ -331,7 +333,13 @@ def _plan_answers(original: Sheet, answers: AnswerSheet, media: MediaFiles, opti
         ),
         encoding=original.encoding,
         settings={"show_as": "markdown"} if is_markdown else {},
-        notes=(*original.notes, *notes, *id_notes, *([Note("markdown")] if is_markdown else ())),
+        notes=(
+            *original.notes,
+            *notes,
+            *([Note("sparse_answers", {"columns": sparse})] if sparse else ()),
+            *id_notes,
+            *([Note("markdown")] if is_markdown else ()),
+        ),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -36,9 +37,10 @@ class ItemIds:
     """The ids of items, by their texts; those of systems' answers, by system and prompt.
 
     A vote may be on an answer that the study lacks, such as an empty one, if the study knows the system and the prompt.
+    It names the prompt by its name in the study, or by its text. `prompts` are the prompts by name.
     """
 
-    def __init__(self, arms: Iterable[ArmRow]) -> None:
+    def __init__(self, arms: Iterable[ArmRow], prompts: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._ids: dict[tuple[str, str | None], str] = {}
         self._arms: set[str] = set()
         self._by_text: dict[str, set[str]] = {}
@@ -53,12 +55,25 @@ class ItemIds:
                 self._ids[arm.system, arm.context] = arm.id
                 self._categories[arm.context] = arm.category
         self._systems = {system for system, _ in self._ids}
+        texts: dict[str, list[str]] = {}
+        for name, prompt in prompts.items():
+            texts.setdefault(context_id(prompt), []).append(name)
+        self._by_prompt = {text: names[0] for text, names in texts.items() if len(names) == 1}
 
     def resolve(self, vote: Comparison) -> Comparison:
         """Return the vote with the ids of the two items; sides that are ids already stay."""
-        first, second = (self._resolve(name, vote.context) for name in (vote.first, vote.second))
-        is_named_by_ids = (first, second) == (vote.first, vote.second)
-        return vote if is_named_by_ids else replace(vote, first=first, second=second)
+        context = self._find_prompt(vote.context) if self._systems else vote.context
+        first, second = (self._resolve(name, context) for name in (vote.first, vote.second))
+        is_named_by_ids = (first, second, context) == (vote.first, vote.second, vote.context)
+        return vote if is_named_by_ids else replace(vote, first=first, second=second, context=context)
+
+    def _find_prompt(self, context: str | None) -> str | None:
+        """Return the study's name of a prompt that a vote names by its text."""
+        if context is None or context in self._categories:
+            return context
+        digest = context_id(context)
+        found = self._by_prompt.get(context) or self._by_prompt.get(digest)
+        return found or (digest if digest in self._categories else context)
 
     def _resolve(self, name: str, context: str | None) -> str:
         found = self._ids.get((name, context))
@@ -74,7 +89,7 @@ class ItemIds:
             said = "A vote names no prompt" if context is None else f"No prompt of this study is named {context!r}"
             raise UnknownArm(
                 f"{said}.",
-                "Name the prompt of each vote as its context, by the name that this study has for it.",
+                "Name the prompt of each vote as its context, by the name that this study has for it, or by its text.",
                 code="unknown_arm.answer",
                 field="context",
             )
