@@ -139,3 +139,20 @@ def test_terms_of_the_last_place_are_not_those_of_another():
             np.testing.assert_array_equal(again.by_extra, fresh.by_extra)
             np.testing.assert_array_equal(again.extra_twice, fresh.extra_twice)
         assert used.loss(beta + moved, extra) == fresh.loss
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_few_votes_per_rater_do_not_go_round_in_circles(seed, monkeypatch):
+    """Whole updates of such weights went back and forth for ever, so chances depended on the number of rounds."""
+    rng = np.random.default_rng(seed)
+    n, rater = 60, rng.integers(50, size=170)
+    first = rng.integers(n, size=170)
+    items = np.stack([first, (first + rng.integers(1, n, size=170)) % n], axis=1)
+    utilities = 6.0 * rng.normal(size=n)
+    gaps = (utilities[items[:, 0]] - utilities[items[:, 1]]) * rng.choice([8.0, 1.0, 0.0, -1.0], size=50)[rater]
+    votes = as_votes(n, items, draw_outcomes(PAIR, np.stack([gaps, 0.0 * gaps], axis=1), np.zeros(0), rng), rater, PAIR)
+    start, chances = fit(votes, Utility((arm_effects(n),)), PAIR), []
+    for rounds in (60, 61):
+        monkeypatch.setattr("duelist.model.raters.fit._ROUNDS", rounds)
+        chances.append(fit_raters(votes, start).raters.attentive)
+    np.testing.assert_allclose(*chances, atol=0.02)

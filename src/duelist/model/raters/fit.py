@@ -45,6 +45,8 @@ _PRIOR_RATERS: Final = 4.0
 """The prior of each variance is worth this many raters with the variance of `START`."""
 _PRIOR_CARELESS: Final = 10.0
 _ROUNDS: Final = 60
+_FULL_ROUNDS: Final = 20
+"""From here on updates are averaged: with few votes per rater, full ones can go round in circles."""
 _STEPS: Final = 100
 _SAME: Final = 1e-2
 _PRECISION: Final = 1e-18
@@ -93,9 +95,9 @@ def fit_raters(
     model = RaterLoss(votes, utility, answer, covariate_precision, effects)
     own = np.stack([np.log(effects.reliability), effects.side, logit(effects.lapse), effects.ties])[: model.n_kinds]
     beta, extra = fitted.beta, np.concatenate([fitted.covariates, fitted.parameters, own.ravel()])
-    for _ in range(_ROUNDS):
+    for k in range(_ROUNDS):
         beta, extra, now = convex_step(model, beta, extra)
-        better = assessed(model, beta, extra, now, kept)
+        better = _towards(effects, assessed(model, beta, extra, now, kept), 1.0 / max(k - _FULL_ROUNDS, 1.0))
         moved, effects = _moved(effects, better), better
         model.update(effects)
         if moved < _SAME:
@@ -166,6 +168,24 @@ def _descent(model: RaterLoss, now: Derivatives) -> tuple[Floats, Floats, float]
     own = by_extra[model.n_common :].reshape(model.n_kinds, -1)
     longest = np.maximum(np.abs(own).max(axis=0, initial=0.0), _LONGEST)
     return by_beta, np.concatenate([by_extra[: model.n_common], (own * (_LONGEST / longest)).ravel()]), promised
+
+
+def _towards(one: RaterEffects, other: RaterEffects, size: float) -> RaterEffects:
+    """Return the second raters, whose weights, spread and chances are only a part of the way from those of the first."""
+    if size == 1.0:
+        return other
+
+    def part(a: Floats, b: Floats) -> Floats:
+        return a + size * (b - a)
+
+    spread = np.exp(part(np.log(one.spread), np.log(other.spread)))
+    return replace(
+        other,
+        attentive=part(one.attentive, other.attentive),
+        kinds=part(one.kinds, other.kinds),
+        weight=part(one.weight, other.weight),
+        spread=RaterSpread(*map(float, spread)),
+    )
 
 
 def _moved(one: RaterEffects, other: RaterEffects) -> float:
