@@ -113,7 +113,7 @@ def main() -> None:
         "slowest": player.slowest,
         "memory": peak() - before,
     }
-    sys.stdout.write(json.dumps(summary))
+    sys.stdout.write("\n" + json.dumps(summary))  # on a line of its own, because LAPACK prints complaints about NaN
 
 
 if __name__ == "__main__":
