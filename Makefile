@@ -262,9 +262,9 @@ build/peers/.installed: benchmarks/comparison/requirements.txt
 	build/peers/bin/python -m pip install --quiet -r $<
 	touch $@
 
-bench-analyses: for-tests ## Time the analysis of a large log beside evalica.
+bench-analyses: for-tests ## Time the analysis of a large log beside evalica. Options: ANALYSES="--repeats N"
 	$(BIN)/python -m pip install --quiet evalica
-	$(BIN)/python -m benchmarks.analyses --page docs/evidence/benchmarks-analyses.md
+	$(BIN)/python -m benchmarks.analyses $(ANALYSES) --page docs/evidence/benchmarks-analyses.md
 
 bench-arena-log: for-tests ## Time the leaderboard of 1,000,000 votes (10 minutes).
 	$(BIN)/python -m benchmarks.speed.arena_log --page docs/evidence/benchmarks-arena-log.md

@@ -39,9 +39,8 @@ ANALYSES = (
     "calibration",
     "goodness_of_fit",
     "history",
-    "scorer",
 )
-REPEATS = 3
+OF_FEATURES = ("scorer",)
 NU = 0.6
 RATERS = 64
 CARELESS = 8
@@ -88,11 +87,11 @@ def median(times: list[tuple[float, float, Any]]) -> str:
     return f"{clock:,.0f} ({processor:,.0f})"
 
 
-def analyses_table(url: str, what: str) -> list[str]:
+def analyses_table(url: str, what: str, repeats: int, names: tuple[str, ...] = ANALYSES) -> list[str]:
     lines = [f"| {what} | cold, ms (CPU time) | after three new votes, ms |", "|---|---:|---:|"]
-    for name in ANALYSES:
+    for name in names:
         cold, warm = [], []
-        for k in range(REPEATS):
+        for k in range(repeats):
             study = load_study("log", url)
             cold.append(timed(getattr(study, name)))
             add_votes(study, k)
@@ -103,7 +102,7 @@ def analyses_table(url: str, what: str) -> list[str]:
     return lines
 
 
-def wide_table(folder: Path) -> list[str]:
+def wide_table(folder: Path, repeats: int) -> list[str]:
     """Time the first and the second analysis of a process: 3,000 arms with 384 features and arm effects, and few votes."""
     url, rng = f"sqlite:///{folder / 'wide.db'}", np.random.default_rng(0)
     study = create_study("log", url, arm_effects=True)
@@ -114,7 +113,7 @@ def wide_table(folder: Path) -> list[str]:
     lines = ["| 3,000 arms x 384 features, 60 votes | first, ms (CPU time) | again, ms |", "|---|---:|---:|"]
     for name in ("leaderboard", "recommend", "raters", "calibration"):
         first, again = [], []
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             study = load_study("log", url)
             first.append(timed(getattr(study, name)))
             again.append(timed(getattr(study, name)))
@@ -124,7 +123,7 @@ def wide_table(folder: Path) -> list[str]:
     return lines
 
 
-def evalica_table(url: str) -> list[str]:
+def evalica_table(url: str, repeats: int) -> list[str]:
     import evalica
 
     study = load_study("log", url)
@@ -143,7 +142,7 @@ def evalica_table(url: str) -> list[str]:
     ]
     for name in ("counting", "bradley_terry", "newman", "elo", "eigen", "pagerank"):
         function = getattr(evalica, name)
-        times = [timed(lambda function=function: function(*sides)) for _ in range(REPEATS)]
+        times = [timed(lambda function=function: function(*sides)) for _ in range(repeats)]
         lines.append(f"| {name} | {median(times)} |")
         print(lines[-1], flush=True)
     return lines
@@ -153,29 +152,35 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--votes", type=int, default=100_000)
     parser.add_argument("--arms", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         url = f"sqlite:///{Path(folder) / 'log.db'}"
         filled(url, options.votes, np.eye(options.arms))
-        ours = [*analyses_table(url, f"{options.arms} arms"), ""]
+        ours = [*analyses_table(url, f"{options.arms} arms", options.repeats), ""]
         features = np.random.default_rng(1).normal(size=(1000, 16))
         for name, careless in (("alike", False), ("careless", True)):
             with_features = f"sqlite:///{Path(folder) / name}.db"
             filled(with_features, options.votes, features, careless)
             raters = "every eighth rater careless" if careless else "raters alike"
-            ours += [*analyses_table(with_features, f"1,000 arms x 16 features, {raters}"), ""]
-        ours += wide_table(Path(folder))
+            ours += [
+                *analyses_table(
+                    with_features, f"1,000 arms x 16 features, {raters}", options.repeats, ANALYSES + OF_FEATURES
+                ),
+                "",
+            ]
+        ours += wide_table(Path(folder), options.repeats)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        theirs = evalica_table(url)
+        theirs = evalica_table(url, options.repeats)
     load = os.getloadavg()[0]
     page = "\n".join(
         [
             "# Analyses of a large log",
             "",
-            f"{options.votes:,} votes with ties of {RATERS} raters in an SQLite file, on "
-            f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}. Medians of {REPEATS}. The load average "
-            f"of the machine was {load:.1f}, so CPU times compare better. The peak memory of the process, which also filled the study, "
+            f"{options.votes:,} votes with ties of {RATERS} raters in an SQLite file, on {os.cpu_count()} cores "
+            f"({platform.machine()}), Python {platform.python_version()}. Medians of {options.repeats} runs. The load average of the "
+            f"machine was {load:.1f}, so CPU times compare better. The peak memory of the process, which also filled the studies, "
             f"was {most:,.0f} MiB.",
             "",
             *ours,

@@ -16,15 +16,16 @@ MAX_ARMS: Final = 2**24
 class ArmTable:
     """Arms with ids, each with an arm effect: utility x . theta + u, or u alone without features.
 
-    Arm effects are normal with mean 0 before the first vote, so they explain only what features do not. A policy that
-    is once given an `ArmTable` must be given one in every round. Arms may come and go; a new arm starts from what its
-    features predict, and estimates of the others stay.
+    Arm effects are normal with mean 0 before the first vote, so they explain
+    only what features do not. A policy that is once given an `ArmTable` must be
+    given one in every round. Arms may come and go; a new arm starts from what
+    its features predict, and estimates of the others stay.
 
     Parameters
     ----------
     ids
-        The id of each arm, whole numbers from 0, the same in every round. A single whole number n stands for the ids 0
-        to n - 1.
+        The id of each arm, whole numbers from 0, the same in every round. A
+        single whole number n stands for the ids 0 to n - 1.
     features
         (n_arms, dim), or None.
 

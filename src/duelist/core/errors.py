@@ -9,9 +9,10 @@ from typing import Any, Final, Self
 class DuelistError(Exception):
     """Base class of all errors of duelist.
 
-    `message` states the problem and `hint` how to fix it; `str(error)` is both. `code` identifies the class, as in
-    `"limit_reached"`, and may be more specific, as in `"limit_reached.per_rater"`. `field` is the invalid argument or
-    setting. `details` are values for the hints of other interfaces.
+    `message` states the problem and `hint` how to fix it; `str(error)` is both.
+    `code` identifies the class, as in `"limit_reached"`, and may be more
+    specific, as in `"limit_reached.per_rater"`. `field` is the invalid argument
+    or setting. `details` are values for the hints of other interfaces.
 
     >>> error = LimitReached("Rater 'ana' has reached the limit of 3 votes.", "Raise it.", code="limit_reached.per_rater", rater="ana")
     >>> str(error)

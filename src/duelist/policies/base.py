@@ -145,15 +145,18 @@ class Policy(ABC):
     ) -> Choice:
         """Return the duel that `ask` would return now, without changing anything.
 
-        The default asks a copy of the policy, repeatedly if it returns a pair that is not allowed. If that fails, it
-        pairs the first arm returned with the other arm that the copy returns after the excluded partners are removed.
+        The default asks a copy of the policy, repeatedly if it returns a pair
+        that is not allowed. If that fails, it pairs the first arm returned with
+        the other arm that the copy returns after the excluded partners are
+        removed.
 
         Parameters
         ----------
         arms
             As for `ask`.
         pending
-            (arms or difference, layer, share) of duels whose outcome is still to come.
+            (arms or difference, layer, share) of duels whose outcome is still
+            to come.
         seed
             Seed for the randomness of this decision.
         rounds
@@ -183,7 +186,8 @@ class Policy(ABC):
     ) -> None:
         """Learn the outcome of any duel; the default asks about its two arms and tells the outcome.
 
-        `arms` are the features of the two arms (2, dim), or their difference (dim,), first minus second.
+        `arms` are the features of the two arms (2, dim), or their difference
+        (dim,), first minus second.
         """
         rows = np.asarray(arms, np.float64)
         table = rows if rows.ndim == 2 else np.stack([rows, np.zeros_like(rows)])

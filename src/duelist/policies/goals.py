@@ -74,16 +74,19 @@ def policy_for(
     Parameters
     ----------
     goal
-        "best": find the best arm with few votes. "rank": order the arms. "learn": fit a model that predicts votes on new
-        arms. "serve": show good arms while learning.
+        "best": find the best arm with few votes. "rank": order the arms.
+        "learn": fit a model that predicts votes on new arms. "serve": show good
+        arms while learning.
     features
-        Whether arms have features, or how many. False: the policy accepts only an `ArmTable`. None (default): taken from `arms`; without
-        `arms`, True.
+        Whether arms have features, or how many. False: the policy accepts only
+        an `ArmTable`. None (default): taken from `arms`; without `arms`, True.
     arms
-        The arms, if you have them: features (n_arms, dim), an `ArmTable`, or the number of arms. A number means arms without features,
-        unless `features` says otherwise. If arms come back in later rounds, give them ids, `ArmTable(ids, features)`: the policy then
-        learns an effect per arm beside the features, and votes choose how much each counts. Bare features are for arms that are new in
-        every round.
+        The arms, if you have them: features (n_arms, dim), an `ArmTable`, or
+        the number of arms. A number means arms without features, unless
+        `features` says otherwise. If arms come back in later rounds, give them
+        ids, `ArmTable(ids, features)`: the policy then learns an effect per arm
+        beside the features, and votes choose how much each counts. Bare
+        features are for arms that are new in every round.
     top
         With goal "rank": rank only this many places. None: rank all arms.
     horizon, random_state, settings

@@ -111,7 +111,8 @@ class Runs:
     labels
         The policies' labels, in the order given.
     first_run
-        The number of the first run: 0, unless these are part of a larger simulation.
+        The number of the first run: 0, unless these are part of a larger
+        simulation.
     settings
         The settings of the simulation: environment, seed, policies, versions.
     """
@@ -294,8 +295,8 @@ class Runs:
     def summary(self, kind: str = "average", reference: str | None = None, confidence: float = 0.95) -> Summary:
         """Summarise the final regret of each policy and its paired difference from `reference` (default: the first).
 
-        Intervals are Student's, over runs; differences are taken run by run, since all policies played the same
-        worlds.
+        Intervals are Student's, over runs; differences are taken run by run,
+        since all policies played the same worlds.
         """
         if not 0.0 < confidence < 1.0:
             raise InvalidInput(f"confidence is {confidence!r}.", "Give a share between 0 and 1.", field="confidence")
@@ -321,9 +322,10 @@ class Runs:
     def plot(self, ax: Axes | None = None, kind: str = "average", band: str = "interval") -> Axes:
         """Plot the mean cumulative regret, with each policy's name at the end of its line.
 
-        `band` chooses what surrounds the mean: bars of its 95 % interval ("interval"), or a band of one standard
-        deviation ("sd") or of the middle 80 % of the runs ("quantile"). Bands show how much runs differ. To compare
-        policies, read the paired differences of `summary`.
+        `band` chooses what surrounds the mean: bars of its 95 % interval
+        ("interval"), or a band of one standard deviation ("sd") or of the
+        middle 80 % of the runs ("quantile"). Bands show how much runs differ.
+        To compare policies, read the paired differences of `summary`.
         """
         with needs_extra("plots", "charts"):
             from matplotlib import pyplot as plt

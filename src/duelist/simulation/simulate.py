@@ -81,29 +81,36 @@ def simulate(
     Parameters
     ----------
     policies
-        One policy, several, or a mapping from labels to policies; a string names a policy, as in "MaxInP:scale=0.5".
-        Each is a template: fresh copies play the runs, and the object itself stays unchanged.
+        One policy, several, or a mapping from labels to policies; a string
+        names a policy, as in "MaxInP:scale=0.5". Each is a template: fresh
+        copies play the runs, and the object itself stays unchanged.
     environment
-        The source of the worlds, which all policies share; a string names one, as in "Hypercube:dim=3".
+        The source of the worlds, which all policies share; a string names one,
+        as in "Hypercube:dim=3".
     horizon, runs, seed
-        The size of the simulation and its seed. A range of runs, such as range(64, 128), is part of a larger
-        simulation, to be joined with the others by `Runs.join`.
+        The size of the simulation and its seed. A range of runs, such as
+        range(64, 128), is part of a larger simulation, to be joined with the
+        others by `Runs.join`.
     distinct
-        False (default): the published rules, under which an arm may meet itself and then costs only its own regret.
-        True: two different arms in every round, as when asking people. It does not affect a policy whose `ask` takes
-        no `distinct`.
+        False (default): the published rules, under which an arm may meet itself
+        and then costs only its own regret. True: two different arms in every
+        round, as when asking people. It does not affect a policy whose `ask`
+        takes no `distinct`.
     tell_horizon
-        True (default): policies that take a `horizon` and have none get that of the simulation. False: they play
-        without one.
+        True (default): policies that take a `horizon` and have none get that of
+        the simulation. False: they play without one.
     keep
-        "duels": every round of every run, 26 bytes each. "curves": regret at `points` rounds of every run, for any
-        horizon. None (default): duels, unless those of a policy would take more than 1 GiB.
+        "duels": every round of every run, 26 bytes each. "curves": regret at
+        `points` rounds of every run, for any horizon. None (default): duels,
+        unless those of a policy would take more than 1 GiB.
     points
-        The number of rounds at which curves are recorded, evenly spaced, including the last.
+        The number of rounds at which curves are recorded, evenly spaced,
+        including the last.
     threads
         The number of threads; None: all cores. The results do not depend on it.
     progress
-        Called as progress(label, rounds done, rounds in total) after every block.
+        Called as progress(label, rounds done, rounds in total) after every
+        block.
 
     >>> import duelist as dl
     >>> runs = simulate("UniformPair", dl.environments.Hypercube(dim=2), horizon=10, runs=3)
@@ -134,7 +141,8 @@ def describe_player(policy: Policy, distinct: bool) -> str:
 def label_policies(policies: Policies, horizon: int | None = None) -> dict[str, Policy]:
     """Return policies by label, each with the horizon if it lacks one.
 
-    The label of a policy without one is the name of its class, with settings where names repeat.
+    The label of a policy without one is the name of its class, with settings
+    where names repeat.
     """
     if isinstance(policies, Mapping):
         return _check_any({label: make_policy(policy, horizon=horizon) for label, policy in policies.items()})

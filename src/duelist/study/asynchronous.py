@@ -59,7 +59,8 @@ def _reads(
 class AsyncStudy:
     """A study with the methods of `Study` as coroutines, with the same arguments and results.
 
-    Cancelling an await does not cancel the call. Ask or tell again, as after a lost connection, and you get the recorded result.
+    Cancelling an await does not cancel the call. Ask or tell again, as after a
+    lost connection, and you get the recorded result.
 
     >>> import asyncio, duelist as dl
     >>> async def main():

@@ -34,8 +34,9 @@ class StudyExport(StudyLog):
     ) -> ExportReport:
         """Write the votes into a file, and report what its format could not hold.
 
-        The format `jsonl` gets the whole log. Others get the votes as they are after revisions, without those of
-        excluded raters and those on gold and repeated duels, which say nothing about items. A study of systems names
+        The format `jsonl` gets the whole log. Others get the votes as they are
+        after revisions, without those of excluded raters and those on gold and
+        repeated duels, which say nothing about items. A study of systems names
         systems as the two sides, and the prompt as the context.
 
         Parameters
@@ -43,7 +44,8 @@ class StudyExport(StudyLog):
         path
             The file.
         format
-            One of `duelist.study.formats.FORMATS`; default: by the name of the file.
+            One of `duelist.study.formats.FORMATS`; default: by the name of the
+            file.
         options
             Options of the format, see docs/guides/formats.md.
         """

@@ -142,7 +142,8 @@ class StudySettings:
 class Arm:
     """An arm; its features are row `number` of `Study.features()`.
 
-    In a study of systems an arm is the answer of `system` to the prompt `context`, and `category` is that of the prompt.
+    In a study of systems an arm is the answer of `system` to the prompt
+    `context`, and `category` is that of the prompt.
     """
 
     number: int
@@ -159,10 +160,13 @@ class Arm:
 class Rater:
     """What is recorded of a rater.
 
-    A `blocked` rater is not asked, the votes of an `excluded` one do not count, and the name of an `erased` one is a pseudonym.
-    `parameters` are those of the address by which they came, `entered_at` is when they entered a study that is open to anyone, and
-    `ending` is how their participation ended. `consented_at` is when they agreed to the version `consent_version` of the consent form, and
-    `excluded_by` the rule (gold, fast, side) that excluded them automatically.
+    A `blocked` rater is not asked, the votes of an `excluded` one do not count,
+    and the name of an `erased` one is a pseudonym. `parameters` are those of
+    the address by which they came, `entered_at` is when they entered a study
+    that is open to anyone, and `ending` is how their participation ended.
+    `consented_at` is when they agreed to the version `consent_version` of the
+    consent form, and `excluded_by` the rule (gold, fast, side) that excluded
+    them automatically.
     """
 
     name: str
@@ -182,9 +186,10 @@ class Rater:
 class StudyDuel:
     """A duel that a rater is asked; `first` is shown on the left.
 
-    `swapped` says whether the policy named the arms in the other order. `layer` and `share` are for the policy, when it learns the
-    outcome. `propensity` is the probability with which a random pair was drawn. `prompt` is the payload of the context: a text,
-    messages, or any JSON.
+    `swapped` says whether the policy named the arms in the other order. `layer`
+    and `share` are for the policy, when it learns the outcome. `propensity` is
+    the probability with which a random pair was drawn. `prompt` is the payload
+    of the context: a text, messages, or any JSON.
     """
 
     id: int
@@ -207,9 +212,11 @@ class StudyDuel:
 class Vote:
     """A row of the log; `sequence` is dense from 1 in the order of acceptance.
 
-    A row that `revises` another replaces it; if its outcome is None, the vote was undone. `voted_at` is None for an imported vote whose
-    time is unknown. `criterion` is None if the study asks a single question. `expected` is the known outcome of a gold duel. An
-    `excluded` vote is by a rater whose votes do not count.
+    A row that `revises` another replaces it; if its outcome is None, the vote
+    was undone. `voted_at` is None for an imported vote whose time is unknown.
+    `criterion` is None if the study asks a single question. `expected` is the
+    known outcome of a gold duel. An `excluded` vote is by a rater whose votes
+    do not count.
     """
 
     sequence: int

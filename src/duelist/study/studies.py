@@ -65,17 +65,22 @@ def create_study(
     name
         Its name in this storage.
     storage
-        "sqlite:///file.db", "postgresql+psycopg://user@host/database", "memory" (or None), or a storage.
+        "sqlite:///file.db", "postgresql+psycopg://user@host/database", "memory"
+        (or None), or a storage.
     policy
-        The name of a policy, or a policy such as `LocalPairUCB(scale=0.7)`; default: one that suits the goal.
+        The name of a policy, or a policy such as `LocalPairUCB(scale=0.7)`;
+        default: one that suits the goal.
     load_if_exists
         Load the study if it exists; the given settings must then be its own.
     goal
-        What the study is for: "best", "rank", "learn" or "serve"; see `duelist.study.GOALS`. It selects the policy, unless one is
-        given, and the rule of `can_stop`.
+        What the study is for: "best", "rank", "learn" or "serve"; see
+        `duelist.study.GOALS`. It selects the policy, unless one is given, and
+        the rule of `can_stop`.
     items
-        The first items, as `duelist.study.imports.plan_items` read them from files. The study is created with all of them, or not at
-        all. The plan suggests settings, such as how texts are shown; those given here take precedence.
+        The first items, as `duelist.study.imports.plan_items` read them from
+        files. The study is created with all of them, or not at all. The plan
+        suggests settings, such as how texts are shown; those given here take
+        precedence.
     settings
         seed: the source of all randomness in the study; default 0.
         policy_settings: a dict of the policy's settings. In a study the default estimator is "online", so that the cost of a vote does
@@ -152,11 +157,13 @@ def load_study(
 ) -> StudyProtocol:
     """Load a study from a storage or from a server.
 
-    On a server (`duelist serve`), use `load_study("captions", storage="https://...", token=...)` or
-    `load_study("https://.../study/ID", token=...)`. The default token is the environment variable DUELIST_TOKEN.
+    On a server (`duelist serve`), use `load_study("captions",
+    storage="https://...", token=...)` or `load_study("https://.../study/ID",
+    token=...)`. The default token is the environment variable DUELIST_TOKEN.
 
-    `policy` is the class of the study's policy, or "module:Class", if it is your own: a study never imports a module
-    that is named in its storage. Built-in policies and those of installed packages need no `policy`.
+    `policy` is the class of the study's policy, or "module:Class", if it is
+    your own: a study never imports a module that is named in its storage.
+    Built-in policies and those of installed packages need no `policy`.
     """
     given = None if policy is None else register_policy_argument(policy)
     if is_address(name) or is_address(storage):
@@ -214,7 +221,8 @@ def restore_study(
 ) -> Study:
     """Restore an archived study into a storage, all or nothing.
 
-    The restored study continues as the archived one would: same log, same leaderboard, same next duels.
+    The restored study continues as the archived one would: same log, same
+    leaderboard, same next duels.
 
     Parameters
     ----------
@@ -223,9 +231,11 @@ def restore_study(
     storage
         Where to, as for `create_study`.
     name
-        A new name; default: the archived one. StudyExists is raised if it is taken.
+        A new name; default: the archived one. StudyExists is raised if it is
+        taken.
     policy
-        The class of the study's policy, or "module:Class", if it is your own; see `load_study`.
+        The class of the study's policy, or "module:Class", if it is your own;
+        see `load_study`.
     """
     if name is not None:
         checked_text("name", name)
@@ -243,7 +253,8 @@ def copy_study(
 ) -> Study:
     """Copy a study, as it is now, to another storage or name; return the copy.
 
-    Raters may continue with the original meanwhile; the two are independent afterwards.
+    Raters may continue with the original meanwhile; the two are independent
+    afterwards.
     """
     if to_storage is None and to_name is None:
         raise InvalidInput(
@@ -261,7 +272,8 @@ def copy_study(
 def backup_storage(storage: str | Storage, path: str | Path) -> Path:
     """Back up a storage, even one in use, into one SQLite storage (`sqlite:///PATH`), all or nothing.
 
-    The backup has the state of one moment: of the whole storage with SQLite, of each study with PostgreSQL.
+    The backup has the state of one moment: of the whole storage with SQLite, of
+    each study with PostgreSQL.
     """
     target = Path(path)
     if target.exists():

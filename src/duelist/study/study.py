@@ -50,8 +50,8 @@ class Study(
 ):
     """A study in a storage; see `create_study` and `load_study`.
 
-    `clock` returns seconds since 1970 and may go backwards. The default is the database's clock with PostgreSQL, this machine's with
-    SQLite.
+    `clock` returns seconds since 1970 and may go backwards. The default is the
+    database's clock with PostgreSQL, this machine's with SQLite.
     """
 
     def __repr__(self) -> str:
@@ -75,9 +75,12 @@ class Study(
     ) -> StudyDuel:
         """Return a duel for this rater, leased for `lease_seconds`.
 
-        The duel is pending until the rater votes; asking again returns the same one. When the lease expires, the next rater who asks may
-        get the duel, and a late vote still counts. A pair is pending once at a time, unless `raters_per_duel` allows more, and a rater
-        sees a pair once, unless `repeat_pairs` allows more. `NoPairsLeft` means that this rater has voted on every pair.
+        The duel is pending until the rater votes; asking again returns the same
+        one. When the lease expires, the next rater who asks may get the duel,
+        and a late vote still counts. A pair is pending once at a time, unless
+        `raters_per_duel` allows more, and a rater sees a pair once, unless
+        `repeat_pairs` allows more. `NoPairsLeft` means that this rater has
+        voted on every pair.
 
         Parameters
         ----------
@@ -86,15 +89,20 @@ class Study(
         candidates
             Ids of the arms to choose from; default: those of the context.
         context
-            The context to ask in; default: a random one with at least two active arms.
+            The context to ask in; default: a random one with at least two
+            active arms.
         in_progress
-            Duels that this rater is working on; another one is returned, so that it is ready before they vote.
+            Duels that this rater is working on; another one is returned, so
+            that it is ready before they vote.
         secret
-            Bytes that raters do not know, for the randomness of a new duel. Without them, a rater who knows the seed (0 by default) and
-            counts duels and votes can compute which pairs are gold or random. The study server passes its own for raters.
+            Bytes that raters do not know, for the randomness of a new duel.
+            Without them, a rater who knows the seed (0 by default) and counts
+            duels and votes can compute which pairs are gold or random. The
+            study server passes its own for raters.
 
-        Of very many candidates (more than 16,384 with 16 features, 4,096 with 256) the policy considers half those it estimates best
-        and half random ones, drawn again for each duel.
+        Of very many candidates (more than 16,384 with 16 features, 4,096 with
+        256) the policy considers half those it estimates best and half random
+        ones, drawn again for each duel.
         """
         rater = checked_rater(rater)
         working_on = frozenset(checked_duel_id(duel) for duel in in_progress)
@@ -148,15 +156,17 @@ class Study(
     ) -> Vote:
         """Record a rater's vote on a duel and return it; it is durable when this returns.
 
-        If you do not know whether a vote arrived, tell it again: the same vote counts once. A different one raises VoteConflict, unless
-        `revise` is set. A vote after the deadline counts and is marked as late.
+        If you do not know whether a vote arrived, tell it again: the same vote
+        counts once. A different one raises VoteConflict, unless `revise` is
+        set. A vote after the deadline counts and is marked as late.
 
         Parameters
         ----------
         duel
             A duel that this rater was asked, or its id.
         outcome
-            "first", "second", "tie", "both_bad" or "skip"; or 1, 0 or 0.5, as for `Policy.tell`.
+            "first", "second", "tie", "both_bad" or "skip"; or 1, 0 or 0.5, as
+            for `Policy.tell`.
         rater
             Who votes.
         revise
@@ -164,11 +174,13 @@ class Study(
         source
             "human", "model" or "import".
         response_seconds
-            How long the rater took, if you know better than the time from ask to tell.
+            How long the rater took, if you know better than the time from ask
+            to tell.
         reason
             Why, in the rater's words.
         criterion
-            The criterion that the vote is on, if the study has criteria; see `tell_all`.
+            The criterion that the vote is on, if the study has criteria; see
+            `tell_all`.
         """
         return self._tell(duel, {criterion: outcome}, rater, revise, source, response_seconds, reason)[0]
 
@@ -184,8 +196,9 @@ class Study(
     ) -> list[Vote]:
         """Record a rater's votes on several criteria of a duel, all or none; see `tell`.
 
-        `outcomes` maps criteria to outcomes, as in {"clear": "first", "short": "tie"}. The duel is pending until the rater has voted on
-        all criteria of the study.
+        `outcomes` maps criteria to outcomes, as in {"clear": "first", "short":
+        "tie"}. The duel is pending until the rater has voted on all criteria of
+        the study.
         """
         if not isinstance(outcomes, Mapping) or not outcomes:
             raise InvalidInput(
@@ -266,7 +279,8 @@ class Study(
     def explain(self, duel: StudyDuel | int, labels: bool = False) -> Explanation:
         """Explain a duel: who chose it, and what the policy estimates now of its arms and the other candidates.
 
-        With `labels`, arms are named by their id and the beginning of their text.
+        With `labels`, arms are named by their id and the beginning of their
+        text.
         """
         duel_id = checked_duel_id(duel)
         with self._reading() as tx:

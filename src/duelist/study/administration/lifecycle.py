@@ -90,7 +90,8 @@ class StudyLifecycle(StudyBase):
     def add_gold(self, first: str, second: str, outcome: Outcome | str | float) -> None:
         """Add a pair of arms whose outcome is known, or change the outcome of one.
 
-        Each rater is asked it once, among other duels (`gold_share` is the share). Votes on it rate the rater, not the arms.
+        Each rater is asked it once, among other duels (`gold_share` is the
+        share). Votes on it rate the rater, not the arms.
         """
         known = checked_outcome(outcome)
         if known not in _GOLD_OUTCOMES:

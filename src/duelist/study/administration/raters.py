@@ -73,9 +73,10 @@ class RaterAdministration(StudyBase):
     def block(self, rater: str, exclude_votes: bool = False) -> Rater:
         """Stop asking a rater and accept no more votes from them; with `exclude_votes`, also exclude the votes that they have given.
 
-        Their pending duels are released. Excluded votes stay in the log, but the policy does not learn from them, and results include
-        them only with `everyone=True`. `reinstate` undoes all of it: the policy is then bit for bit what it would be if they had never
-        been blocked.
+        Their pending duels are released. Excluded votes stay in the log, but
+        the policy does not learn from them, and results include them only with
+        `everyone=True`. `reinstate` undoes all of it: the policy is then bit
+        for bit what it would be if they had never been blocked.
         """
         self._block(checked_rater(rater), exclude_votes)
         return self.rater(rater)
@@ -109,7 +110,8 @@ class RaterAdministration(StudyBase):
     def erase_rater(self, name: str) -> Erasure:
         """Replace a rater's name with a pseudonym, and delete their attributes, URL parameters and reasons; their votes stay.
 
-        This cannot be undone. Earlier archives, exports and backups still contain the name; make new ones.
+        This cannot be undone. Earlier archives, exports and backups still
+        contain the name; make new ones.
         """
         name = checked_rater(name)
         with self._changing() as tx:

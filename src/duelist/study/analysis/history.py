@@ -83,9 +83,11 @@ def history(
 
     The step is chosen so that there are at most `points` of them.
 
-    Votes are in the order in which they were first given, as they stand now: a vote that was revised later counts as
-    revised. Such moments stay the same when votes are added, so that with the cache of the last history only the
-    newest are computed. Votes of `flagged` raters are on the axis, but do not count; others count alike.
+    Votes are in the order in which they were first given, as they stand now: a
+    vote that was revised later counts as revised. Such moments stay the same
+    when votes are added, so that with the cache of the last history only the
+    newest are computed. Votes of `flagged` raters are on the axis, but do not
+    count; others count alike.
     """
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise InvalidInput(f"points is {points!r}.", "Give a whole number of at least 1.", field="points")

@@ -182,8 +182,9 @@ def leaderboard(
 ) -> Leaderboard:
     """Return utility, interval, range of ranks and probability of being best of each arm.
 
-    The fit is exact. Ties are fitted by Davidson's model (`fit_utilities`). "Both bad" votes do not
-    affect utilities; they say which arms are acceptable. Skips are ignored.
+    The fit is exact. Ties are fitted by Davidson's model (`fit_utilities`).
+    "Both bad" votes do not affect utilities; they say which arms are
+    acceptable. Skips are ignored.
 
     Parameters
     ----------
@@ -192,23 +193,27 @@ def leaderboard(
     arms
         Ids of all arms.
     features
-        Features of the arms, (n_arms, dim), in which utilities are then linear. Without, each arm has its own
-        utility.
+        Features of the arms, (n_arms, dim), in which utilities are then linear.
+        Without, each arm has its own utility.
     among
-        Ids of the arms to rank, all by default; votes on the others still inform the fit.
+        Ids of the arms to rank, all by default; votes on the others still
+        inform the fit.
     ridge
         Of the fit; see `fit_utilities`.
     level
-        Of the intervals, and of each comparison in a range of ranks: an arm's best rank is one more than the number
-        of arms whose utility is larger by more than the difference's own standard deviation allows.
+        Of the intervals, and of each comparison in a range of ranks: an arm's
+        best rank is one more than the number of arms whose utility is larger by
+        more than the difference's own standard deviation allows.
     top
         Return only the top arms, which saves time with very many arms.
     seed
         Of the draws.
     clusters
-        Whether the covariance counts votes of one rater as dependent (`duelist.model.clusters`).
+        Whether the covariance counts votes of one rater as dependent
+        (`duelist.model.clusters`).
     rater_model
-        Whether the fit estimates how raters differ (`duelist.model.raters`); "auto" does if a test says that they do.
+        Whether the fit estimates how raters differ (`duelist.model.raters`);
+        "auto" does if a test says that they do.
     """
     _check_top(top)
     two_sided(level)

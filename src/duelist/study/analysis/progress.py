@@ -177,8 +177,8 @@ def recommendation_from_fit(
 ) -> StudyRecommendation:
     """Return the recommended arm, its probability, and the arms not ruled out.
 
-    `tolerance` and `unit` are as in a policy's `recommend`. Votes that the raters of `supply` cannot give are not expected; the advice
-    says so.
+    `tolerance` and `unit` are as in a policy's `recommend`. Votes that the
+    raters of `supply` cannot give are not expected; the advice says so.
     """
     delta, within = check_delta(delta), utility_tolerance(tolerance, unit)
     if not len(fit.among):
@@ -246,7 +246,8 @@ def _chance_of_first(posterior: Posterior, seed: int) -> float:
 def stopping_hint(fit: StudyFit, open_pairs: Sequence[tuple[str, str]], foreseen: int | None, tolerance: float) -> str:
     """Return advice on comparisons that more votes may never settle; empty if votes will settle them.
 
-    `foreseen` is None if there are too few votes for a forecast, if it is too long, or if no votes connect arms.
+    `foreseen` is None if there are too few votes for a forecast, if it is too
+    long, or if no votes connect arms.
     """
     place, x = {arm: k for k, arm in enumerate(fit.ids)}, fit.posterior.features
     many = fit.votes >= MIN_VOTES_TO_FORECAST

@@ -77,11 +77,13 @@ def estimated_regret(
 ) -> RegretEstimate:
     """Estimate the average regret of the policy's duels, and that of random ones.
 
-    The utilities come from votes on random duels only: which of those were asked does not depend on earlier votes, so
-    that the fit is not biased in favour of the policy. Where a vote records its propensity, it is weighted by
-    1/propensity (scaled to mean 1), as if pairs had been chosen uniformly. u* is the best utility among all arms, or
-    among those of the same group (`groups` names one per arm). Value and interval are over draws from the posterior;
-    each duel counts once, for any number of votes on it.
+    The utilities come from votes on random duels only: which of those were
+    asked does not depend on earlier votes, so that the fit is not biased in
+    favour of the policy. Where a vote records its propensity, it is weighted by
+    1/propensity (scaled to mean 1), as if pairs had been chosen uniformly. u*
+    is the best utility among all arms, or among those of the same group
+    (`groups` names one per arm). Value and interval are over draws from the
+    posterior; each duel counts once, for any number of votes on it.
     """
     log = as_vote_table(votes, arms).on_arms
     log = log.of(log.teaching)

@@ -146,14 +146,17 @@ class StudyAnalysis(ABC):
     ) -> StudyRecommendation:
         """Return the recommended arm, its probability of being best, and the arms that are not ruled out.
 
-        Stop asking when it is `decided`: the recommended arm is then wrong with probability at most `delta`.
-        `probability` is that of being the best among the arms not ruled out (1 when decided); `leaderboard` reports
-        it among all arms.
+        Stop asking when it is `decided`: the recommended arm is then wrong with
+        probability at most `delta`. `probability` is that of being the best
+        among the arms not ruled out (1 when decided); `leaderboard` reports it
+        among all arms.
 
-        Arms with the same features are recommended together if features are all that distinguishes arms. With
-        `arm_effects`, votes must tell them apart; if they are equally good that never ends, and `advice` says so.
-        `tolerance=0.01, unit="chance"` accepts an arm within one percentage point of the best, which does end; a
-        tolerance without a unit is in utility.
+        Arms with the same features are recommended together if features are all
+        that distinguishes arms. With `arm_effects`, votes must tell them apart;
+        if they are equally good that never ends, and `advice` says so.
+        `tolerance=0.01, unit="chance"` accepts an arm within one percentage
+        point of the best, which does end; a tolerance without a unit is in
+        utility.
         """
         check_options("recommend", StoppingOptions, options)
         scope, own = split(context, options)
@@ -225,8 +228,8 @@ class StudyAnalysis(ABC):
     def scorer(self, context: str | None = None, **options: Unpack[VoteOptions]) -> Scorer:
         """Return a scorer that predicts the utility of new arms from features: `scorer().save("scorer.json")`.
 
-        For a study made from a table it takes that table's columns in their own units; the scorer's `columns` names
-        them.
+        For a study made from a table it takes that table's columns in their own
+        units; the scorer's `columns` names them.
         """
         check_options("scorer", VoteOptions, options)
         scope, _ = split(context, options)
@@ -250,7 +253,8 @@ class StudyAnalysis(ABC):
     def raters(self, context: str | None = None, **options: Unpack[RaterOptions]) -> analysis.Raters:
         """Return speed, side bias, agreement and reliability of raters, and who is flagged; see `analysis.rater_statistics`.
 
-        Excluded raters are listed, too, but their votes do not affect the statistics of others.
+        Excluded raters are listed, too, but their votes do not affect the
+        statistics of others.
         """
         check_options("raters", RaterOptions, options)
         scope, own = split(context, options)
@@ -290,7 +294,8 @@ class StudyAnalysis(ABC):
     def regret(self, context: str | None = None, **options: Unpack[EstimateOptions]) -> analysis.RegretEstimate:
         """Return the regret of the policy's duels, estimated from random ones; see `analysis.estimated_regret`.
 
-        If arms have contexts, a duel is measured against the best arm of its context.
+        If arms have contexts, a duel is measured against the best arm of its
+        context.
         """
         check_options("regret", EstimateOptions, options)
         scope, own = split(context, options)

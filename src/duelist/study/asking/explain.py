@@ -33,13 +33,17 @@ class CandidateEstimate:
 class Explanation:
     """Why a pair was asked, by what the policy estimates now (it may have learned since).
 
-    `width` is |x - y| in the norm of the inverse of the policy's precision: the uncertainty about this pair. `win_probability` is that
-    of the first arm over the second. `propensity` is the probability with which a random pair was drawn.
+    `width` is |x - y| in the norm of the inverse of the policy's precision: the
+    uncertainty about this pair. `win_probability` is that of the first arm over
+    the second. `propensity` is the probability with which a random pair was
+    drawn.
 
-    A policy that counts wins (`duelist.policies.counting`) has neither utilities nor a precision. Its explanation has `wins` of the
-    first over the second and of the second over the first; `win_probability` and `width` are mean and standard deviation of
-    Beta(wins + 1, losses + 1), 1/2 and 0.289 for arms that have not met; and the utility of an arm is the mean of its win probabilities
-    against the other candidates, minus 1/2.
+    A policy that counts wins (`duelist.policies.counting`) has neither
+    utilities nor a precision. Its explanation has `wins` of the first over the
+    second and of the second over the first; `win_probability` and `width` are
+    mean and standard deviation of Beta(wins + 1, losses + 1), 1/2 and 0.289 for
+    arms that have not met; and the utility of an arm is the mean of its win
+    probabilities against the other candidates, minus 1/2.
     """
 
     duel: int

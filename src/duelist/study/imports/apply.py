@@ -72,12 +72,14 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
     def apply(self, plan: ItemPlan | VotePlan) -> ItemImportReport | VoteImportReport:
         """Import what a plan describes, all or nothing, in one transaction.
 
-        Applying a plan again adds nothing: items and votes that are already in the study are recognized.
+        Applying a plan again adds nothing: items and votes that are already in
+        the study are recognized.
 
         Parameters
         ----------
         plan
-            What `plan_items` or `plan_votes` of `duelist.study.imports` returned.
+            What `plan_items` or `plan_votes` of `duelist.study.imports`
+            returned.
         """
         if isinstance(plan, VotePlan):
             return self._apply_votes(plan)
@@ -164,21 +166,25 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
     ) -> VoteImportReport:
         """Import the votes of a file, all or none; short for `apply(plan_votes(...))`.
 
-        The policy learns from them as from any others. Their items must be in the study, unless it has none yet: then
-        those of the file are added, without features, or, for a policy that needs features, with one feature each (up
-        to 2,000 items). An answer that a study of systems lacks, of a system to a prompt that it knows, is added
-        without content, and retired. Prompts, payloads and other columns are stored and exported again; an unknown time stays
-        unknown.
+        The policy learns from them as from any others. Their items must be in
+        the study, unless it has none yet: then those of the file are added,
+        without features, or, for a policy that needs features, with one feature
+        each (up to 2,000 items). An answer that a study of systems lacks, of a
+        system to a prompt that it knows, is added without content, and retired.
+        Prompts, payloads and other columns are stored and exported again; an
+        unknown time stays unknown.
 
-        A vote is a duplicate if the log has one with the same items, outcome, rater, context, criterion and time. Votes
-        without a time are recognized by their order, see docs/guides/formats.md.
+        A vote is a duplicate if the log has one with the same items, outcome,
+        rater, context, criterion and time. Votes without a time are recognized
+        by their order, see docs/guides/formats.md.
 
         Parameters
         ----------
         path
             The file.
         format
-            One of `duelist.study.formats.FORMATS`; default: detected from the file.
+            One of `duelist.study.formats.FORMATS`; default: detected from the
+            file.
         skip_duplicates
             Whether to skip votes that the log has already.
         options
@@ -189,9 +195,10 @@ class StudyImport(ImportStaging, StudyItems, StudyMedia):
     def add_votes(self, votes: Iterable[Vote]) -> int:
         """Add votes from another study, all or none, and return how many.
 
-        Their arms must be in the study. Each gets a separate duel, chosen by import, and keeps its rater, source and
-        time. Votes that were revised or undone are skipped. Calling this again adds the votes again; `import_votes`
-        skips duplicates.
+        Their arms must be in the study. Each gets a separate duel, chosen by
+        import, and keeps its rater, source and time. Votes that were revised or
+        undone are skipped. Calling this again adds the votes again;
+        `import_votes` skips duplicates.
         """
         current = [Comparison.from_vote(vote) for vote in current_votes(list(votes))]
         with self._reading():

@@ -45,29 +45,38 @@ class StudyItems(StudyBase):
     ) -> int:
         """Add arms, all or none, and return how many are new.
 
-        Adding the same arms again changes nothing. InvalidInput is raised if an arm exists with other features, another payload or another
-        context. Arms may be added at any time.
+        Adding the same arms again changes nothing. InvalidInput is raised if an
+        arm exists with other features, another payload or another context. Arms
+        may be added at any time.
 
         Parameters
         ----------
         ids
             A distinct id for each arm.
         features
-            An array (n_arms, dim), stored in the precision it needs; or None, for every arm of the study: then only votes tell arms apart
-            (for policies that need features, each arm gets an indicator feature). With the setting `arm_effects` arms have both, features
-            and an arm effect.
+            An array (n_arms, dim), stored in the precision it needs; or None,
+            for every arm of the study: then only votes tell arms apart (for
+            policies that need features, each arm gets an indicator feature).
+            With the setting `arm_effects` arms have both, features and an arm
+            effect.
         payloads
-            What raters are shown: text, the path of an image, or anything that JSON can hold.
+            What raters are shown: text, the path of an image, or anything that
+            JSON can hold.
         contexts
-            The context of each arm (a prompt, if arms are answers), or one for all. Duels are asked within a context.
+            The context of each arm (a prompt, if arms are answers), or one for
+            all. Duels are asked within a context.
         context_payloads
-            Payloads of contexts by name: the text of a prompt, messages, or anything that JSON can hold. They are shown with duels and
-            exported as prompts; `set_context` changes them.
+            Payloads of contexts by name: the text of a prompt, messages, or
+            anything that JSON can hold. They are shown with duels and exported
+            as prompts; `set_context` changes them.
         systems
-            The system of each arm, if the study compares systems on prompts: an arm is then the answer of a system to its context, and
-            the policy, the leaderboard and stopping decisions are about systems. Answers may be missing.
+            The system of each arm, if the study compares systems on prompts: an
+            arm is then the answer of a system to its context, and the policy,
+            the leaderboard and stopping decisions are about systems. Answers
+            may be missing.
         categories
-            The category of each arm's prompt, if the study compares systems; `leaderboard(category=...)` ranks by it.
+            The category of each arm's prompt, if the study compares systems;
+            `leaderboard(category=...)` ranks by it.
         """
         ids = checked_ids(ids)
         described = (

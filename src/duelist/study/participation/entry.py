@@ -29,8 +29,9 @@ class Departure:
 class Admission:
     """What someone without a personal link may do: whether the study is open to anyone, and how they enter.
 
-    `rater` is the name that their participant's id gives them, `returns` whether they have entered before, and `departure` is set if all
-    places are taken.
+    `rater` is the name that their participant's id gives them, `returns`
+    whether they have entered before, and `departure` is set if all places are
+    taken.
     """
 
     state: StudyState
@@ -48,17 +49,21 @@ class StudyEntry(StudyBase):
     def enter(self, rater: str, parameters: Mapping[str, str] | None = None, invited: bool = False) -> None:
         """Let a participant in, and record the URL parameters with which they came.
 
-        A participant who came from a recruiting service with an id may come back with the same id; another name that is taken raises
-        RaterExists. StudyFull means that all places are taken.
+        A participant who came from a recruiting service with an id may come
+        back with the same id; another name that is taken raises RaterExists.
+        StudyFull means that all places are taken.
 
         Parameters
         ----------
         rater
-            Their name: with `Recruiting.participant`, the value of that URL parameter.
+            Their name: with `Recruiting.participant`, the value of that URL
+            parameter.
         parameters
-            All parameters of the address. Those that are recorded already keep their value.
+            All parameters of the address. Those that are recorded already keep
+            their value.
         invited
-            Whether the owner has invited them by name: they take no place, and need no id.
+            Whether the owner has invited them by name: they take no place, and
+            need no id.
         """
         rater, given = checked_rater(rater), checked_parameters(parameters or {})
 

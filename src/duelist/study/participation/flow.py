@@ -61,7 +61,8 @@ class Question:
     steps, low, high
         The number of steps of a scale, and what its ends mean.
     accept
-        Options that are eligible; raters who choose another are screened out. Empty: all.
+        Options that are eligible; raters who choose another are screened out.
+        Empty: all.
     quotas
         How many raters may choose an option; further ones find the study full.
     """
@@ -124,7 +125,8 @@ class ExclusionRules:
     min_seconds
         A rater is blocked if half of the votes took less than this.
     one_side
-        A rater is blocked if this share of the votes for a side is for the same side.
+        A rater is blocked if this share of the votes for a side is for the same
+        side.
     after
         Number of votes after which the last two rules apply.
     """
@@ -155,13 +157,15 @@ class Flow:
     questions
         The questionnaire.
     examples, practice
-        Worked examples, and practice pairs with feedback. They are no items of the study, and give no votes.
+        Worked examples, and practice pairs with feedback. They are no items of
+        the study, and give no votes.
     break_every
         Number of votes between suggested breaks.
     thanks
         A text (Markdown) at the end.
     reasons, reason_required
-        Reasons to choose from with a click, and whether a vote needs a reason (with the setting `ask_reason`).
+        Reasons to choose from with a click, and whether a vote needs a reason
+        (with the setting `ask_reason`).
     exclusion, appearance
         Rules of automatic exclusion; name, logo and color.
     """

@@ -30,7 +30,8 @@ _HOST: Final = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(:\d{1,5})?|https?:
 class Ending:
     """What participants get at the end: a completion code, and an address to return to.
 
-    In the query of `redirect`, `{code}` stands for the code and `{NAME}` for the participant's URL parameter NAME.
+    In the query of `redirect`, `{code}` stands for the code and `{NAME}` for
+    the participant's URL parameter NAME.
 
     >>> ending = Ending("C1", "https://app.example.com/complete?cc={code}&who={ID}")
     >>> ending.address({"ID": "5f 2a"})
@@ -59,17 +60,22 @@ class Recruiting:
     Parameters
     ----------
     participant
-        The URL parameter with the participant's id, which becomes the rater's name. People without it cannot enter.
+        The URL parameter with the participant's id, which becomes the rater's
+        name. People without it cannot enter.
     ask_name
-        Whether people without such an id are asked for a name; otherwise one is generated.
+        Whether people without such an id are asked for a name; otherwise one is
+        generated.
     places
-        How many people may enter by the open address; those who were screened out, timed out or were blocked free their place.
+        How many people may enter by the open address; those who were screened
+        out, timed out or were blocked free their place.
     idle_minutes
-        Minutes without a vote after which a participant's place is free for the next one who arrives.
+        Minutes without a vote after which a participant's place is free for the
+        next one who arrives.
     completed, screened_out, timed_out, full
         Codes and addresses for each way in which participation ends.
     embed_in
-        Sites whose pages may show the rater page in a frame, as in `https://lab.example.org`.
+        Sites whose pages may show the rater page in a frame, as in
+        `https://lab.example.org`.
     """
 
     participant: str | None = None
@@ -127,7 +133,8 @@ SERVICES: Final = {
 def recruiting_for(service: str, **changes: Any) -> Recruiting:
     """Return the settings for a recruiting service: Prolific, Mechanical Turk, SONA or CloudResearch.
 
-    `changes` are fields of `Recruiting`. An ending that is given as a text is a code, with the service's own address.
+    `changes` are fields of `Recruiting`. An ending that is given as a text is a
+    code, with the service's own address.
 
     >>> recruiting_for("prolific", completed="C1", places=50).completed.address({})
     'https://app.prolific.com/submissions/complete?cc=C1'

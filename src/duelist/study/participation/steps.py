@@ -50,7 +50,8 @@ class StudySteps(StudyBase):
     def answer(self, rater: str, answers: Mapping[str, Any]) -> None:
         """Record a rater's answers to the questionnaire as their attributes.
 
-        A rater whose answer is not eligible is screened out; one whose option has reached its quota finds the study full.
+        A rater whose answer is not eligible is screened out; one whose option
+        has reached its quota finds the study full.
         """
 
         def record(tx: Transaction) -> None:

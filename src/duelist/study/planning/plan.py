@@ -219,9 +219,11 @@ def plan_study(
 ) -> StudyPlan:
     """Return how many votes and how much money a study will need, and its chances of a decision and of the right one.
 
-    Studies are simulated from the first vote to the decision, with the policy of the goal and the rule of `can_stop`; ten raters
-    vote at a time. Each simulated study draws new utilities of the items, from a normal distribution or from what a pilot says.
-    Items have no features: with features that explain the votes, fewer votes suffice.
+    Studies are simulated from the first vote to the decision, with the policy
+    of the goal and the rule of `can_stop`; ten raters vote at a time. Each
+    simulated study draws new utilities of the items, from a normal distribution
+    or from what a pilot says. Items have no features: with features that
+    explain the votes, fewer votes suffice.
 
     Parameters
     ----------
@@ -232,18 +234,22 @@ def plan_study(
     raters, votes_per_rater
         Number of raters, and the maximum number of votes per rater.
     effect
-        The share of votes that the better of two items wins, on average over all pairs: 0.5 if nobody sees a difference, 1 if
-        everyone agrees. Default: 0.7.
+        The share of votes that the better of two items wins, on average over
+        all pairs: 0.5 if nobody sees a difference, 1 if everyone agrees.
+        Default: 0.7.
     pilot
-        A study with votes on some of these items or similar ones, from which the differences of items are estimated.
+        A study with votes on some of these items or similar ones, from which
+        the differences of items are estimated.
     pay_per_rater, pay_per_vote
         Money, in any currency.
     repeat_pairs
         Whether a rater may see a pair again.
     runs, seed
-        The number of simulated studies, and the seed of their random numbers. Default: as many as take a few seconds.
+        The number of simulated studies, and the seed of their random numbers.
+        Default: as many as take a few seconds.
     max_seconds
-        Reject a plan whose simulation would probably take longer, for a server on which others wait.
+        Reject a plan whose simulation would probably take longer, for a server
+        on which others wait.
     """
     goal = find_goal(goal).name
     if effect is not None and pilot is not None:
