@@ -25,7 +25,7 @@ from benchmarks.quality.stopping_bound import votes_needed
 from duelist.model.misfit import SIZES
 from duelist.model.stopping import LinearPosterior, Mixture, decided_arm
 from duelist.policies.engine.recommend import decision_input
-from duelist.research.origin import with_origin
+from duelist.research.origin import origin, stored_origin, with_origin
 from duelist.study.analysis.intervals import binomial_interval
 
 DELTA: Final = 0.1
@@ -277,16 +277,22 @@ def main() -> None:
     parser.add_argument("--page", type=Path, default=DOCS / "stopping.md")
     given = parser.parse_args()
     known: Runs = {}
+    made = stored_origin()
     if given.known is not None and given.known.exists():
-        known = json.loads(given.known.read_text())
+        stored = json.loads(given.known.read_text())
+        known, made = stored["runs"], stored["origin"]
+        if max(map(len, known.values())) < given.runs and made["commit"] != origin().commit:
+            parser.error(
+                f"{given.known} has runs of commit {made['commit']}: continue there, or give --runs for a page of these"
+            )
     for found in played(given.families, given.votes, given.runs, given.minutes, known):
         if given.known is not None:
-            given.known.write_text(json.dumps(found))
+            given.known.write_text(json.dumps({"origin": made, "runs": found}))
     lines = []
     for line in page(known, given.votes):
         print(line, flush=True)
         lines.append(line)
-    given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-stopping"))
+    given.page.write_text(with_origin("\n".join(lines) + "\n", "make bench-stopping", origin(made)))
 
 
 if __name__ == "__main__":
