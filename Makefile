@@ -296,7 +296,7 @@ bench-solvers: for-tests ## Compare the solvers of fit_mle in time and accuracy.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.speed.solvers --page docs/evidence/solvers.md
 
 ##@ Benchmarks of quality
-.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-jobs bench-best bench-rank bench-learn bench-classic bench-stopping bench-ties bench-careless-raters bench-planner bench-published-fits
+.PHONY: bench-intervals bench-system-intervals bench-systems bench-arm-effects bench-cited bench-bonus bench-radius bench-horizons bench-variance bench-raw-features bench-jobs bench-rank bench-learn bench-classic bench-stopping bench-ties bench-careless-raters bench-planner bench-published-fits
 bench-intervals: for-tests ## Measure the coverage of the leaderboard's intervals (15 minutes).
 	$(BIN)/python -m benchmarks.quality.intervals --page docs/evidence/intervals.md
 
@@ -347,9 +347,6 @@ bench-raw-features: for-tests ## Measure wrong recommendations and regret on raw
 
 bench-jobs: for-tests ## Compare serve and best with their peers on tuning and held-out data (30 CPU minutes). Options: JOBS=...; reads DUELIST_PUBLIC.
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.jobs $(JOBS)
-
-bench-best: for-tests ## Count votes until policies find the best arm (1 hour). Options: JOBS=...; reads DUELIST_PUBLIC.
-	$(BIN)/python -m benchmarks.quality.goals.best $(JOBS)
 
 bench-rank: for-tests ## Count votes until policies rank the arms (30 minutes). Options: JOBS=...; reads DUELIST_ASAP.
 	$(BIN)/python -m pip install --quiet networkx

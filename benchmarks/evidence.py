@@ -90,10 +90,10 @@ PAGES: Final = (
         ("benchmarks/quality/jobs", GOALS, *POLICIES, *MODEL),
     ),
     Evidence(
-        "evidence/goal-best.md",
-        "make bench-best",
-        "How many votes does it take to find the best arm?",
-        (GOALS, *RUNS, *MODEL),
+        "evidence/job-best.md",
+        'make bench-jobs JOBS="--jobs best"',
+        "Which policy names the best arm after few votes, on data that it was not tuned on?",
+        ("benchmarks/quality/jobs", GOALS, *POLICIES, *MODEL),
     ),
     Evidence(
         "evidence/goal-rank.md",

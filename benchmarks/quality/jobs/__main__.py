@@ -30,7 +30,7 @@ def serve_page(found: dict[str, dict[str, Results]]) -> Iterator[str]:
     yield ""
     for split in found["serve"]:
         long, short = found["serve"][split], found["serve-short"][split]
-        yield from (f"## Where a peer is first, {split} sets", "")
+        yield from (f"## Where another one is first, {split} sets", "")
         yield from page.losses(long, page.SERVE_MEASURES)
         yield from page.losses(short, page.SHORT_MEASURES)
         yield from (f"## One form for all sets, {split} sets", "")
@@ -43,7 +43,7 @@ def serve_page(found: dict[str, dict[str, Results]]) -> Iterator[str]:
 def best_page(found: dict[str, dict[str, Results]], votes: int) -> Iterator[str]:
     measures = page.best_measures(votes)
     for split, results_ in found[f"best-{votes}"].items():
-        yield from (f"## Where a peer is first, {split} sets", "")
+        yield from (f"## Where another one is first, {split} sets", "")
         yield from page.losses(results_, measures)
         yield from (f"## All results, {split} sets", "")
         yield from page.tables(results_, measures)

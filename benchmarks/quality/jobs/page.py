@@ -65,14 +65,14 @@ def compared(measure: Measure, ours: Floats, other: Floats) -> tuple[str, int]:
 
 
 def losses(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
-    """List where a peer is better than ours, by more than the interval: on a data set, or on the mean of several."""
+    """List where another one, a peer or another form of ours, is better by more than the interval: on a data set, or on a mean."""
     groups = {problem: {problem: row} for problem, row in results.items()}
     groups |= {f"**mean, {title}**": chosen for title, chosen in parts(results).items() if len(chosen) > 1}
     for measure in measures:
         found = []
         for group, rows in groups.items():
             ours = over_all(measure, rows, OURS)
-            for name in dict.fromkeys(name for row in rows.values() for name in peers_in(row)):
+            for name in dict.fromkeys(name for row in rows.values() for name in row if name != OURS):
                 theirs = over_all(measure, rows, name)
                 if ours is None or theirs is None:
                     continue
@@ -82,10 +82,6 @@ def losses(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
                     found.append(f"- {group}, {measure.title}: {name}, {values}; difference {words}.")
         yield from found or [f"- None beyond its interval, {measure.title}."]
     yield ""
-
-
-def peers_in(row: dict[str, list[Run]]) -> list[str]:
-    return [name for name in row if name != OURS and name not in OUR_FORMS.values()]
 
 
 def tables(results: Results, measures: tuple[Measure, ...]) -> Iterator[str]:
