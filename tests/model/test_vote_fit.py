@@ -16,7 +16,7 @@ from duelist.model.answers import (
 )
 from duelist.model.fit import fit_mle
 from duelist.model.rater import RaterModel
-from duelist.model.utility import Utility, arm_effects, effects, feature_block, interaction
+from duelist.model.utility import Utility, arm_effects, effects, feature_block
 from duelist.model.vote_fit import fit
 from duelist.model.votes import Votes, vote_rows
 from duelist.reference.vote_fit import fit as reference_fit
@@ -47,7 +47,7 @@ def blocks(n, seed=1):
         "mixed": (
             feature_block(rng.normal(size=(n, 2)), n, 0.4, variance=2.0),
             effects(system, name="systems", precision=0.5),
-            interaction(system, category, "systems by category", 2.0),
+            effects(3 * category + system, name="systems by category", precision=2.0),
             arm_effects(n, 3.0),
         ),
     }

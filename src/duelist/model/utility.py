@@ -78,6 +78,8 @@ def effects(
 ) -> Block:
     """Return a block with one effect per level; `index` is the level of each item, -1 for none.
 
+    The levels of an interaction are the combinations of two others, such as system and category.
+
     >>> effects([0, 1, 0], name="systems").design.toarray().tolist()
     [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     """
@@ -91,13 +93,6 @@ def effects(
 def arm_effects(n_arms: int, precision: float | None = 1.0) -> Block:
     """Return a block with an effect per arm."""
     return effects(np.arange(n_arms), n_arms, "arm effects", precision)
-
-
-def interaction(one: ArrayLike, other: ArrayLike, name: str, precision: float | None = 1.0) -> Block:
-    """Return a block with one effect per combination of two indices that occurs, such as system and category."""
-    both = np.stack([np.asarray(one, np.int64), np.asarray(other, np.int64)], axis=1)
-    _, level = np.unique(both, axis=0, return_inverse=True)
-    return effects(level.reshape(-1), name=name, precision=precision)
 
 
 @dataclass(frozen=True, eq=False)
