@@ -10,7 +10,6 @@ import os
 import random
 import resource
 import signal
-import sys
 import tempfile
 import time
 import traceback
@@ -113,7 +112,7 @@ def main() -> None:
         "slowest": player.slowest,
         "memory": peak() - before,
     }
-    sys.stdout.write("\n" + json.dumps(summary))  # on a line of its own, because LAPACK prints complaints about NaN
+    print(f"\n{json.dumps(summary)}")  # noqa: T201
 
 
 if __name__ == "__main__":
