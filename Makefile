@@ -336,7 +336,7 @@ bench-bonus: for-tests ## Compare bonuses for LocalPairUCB with Numba (7 minutes
 bench-radius: for-tests ## Measure coverage and size of the tight radius (40 CPU minutes). Options: RADIUS="--runs N"
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.radius $(RADIUS) --page docs/evidence/radius-coverage.md
 
-bench-horizons: for-tests ## Measure regret up to a million rounds (1 CPU hour). Options: HORIZONS="--runs N"
+bench-horizons: for-tests ## Measure regret up to a million rounds (1 CPU hour). Options: HORIZONS="--runs N", or "--read FILE --write FILE" to continue
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.quality.horizons $(HORIZONS) --page docs/evidence/long-horizons.md
 
 bench-variance: for-tests ## Measure who profits where votes vary less (10 CPU minutes). Options: VARIANCE="--runs N"

@@ -3,7 +3,8 @@
     python -m benchmarks.quality.horizons [--runs 1000] [--longest 1000000] [--write FILE] [--read FILE] [--page FILE]
 
 Every policy knows the horizon and plays the hypercube of figure 1a. A run pays late if its regret grows in the last tenth
-of its rounds. `--write` stores the results; `--read` makes the page of stored results, without playing.
+of its rounds. `--write` stores the results after every cell; `--read` makes the page of stored results. With both, cells
+that the results lack are played and added, so an interrupted measurement continues.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 import duelist as dl
 from duelist.core.arrays import Floats
 from duelist.policies import NativePolicy
-from duelist.research.origin import origin, stored_origin, with_origin
+from duelist.research.origin import origin, source_commit, stored_origin, with_origin
 
 DIM: Final = 5
 SEED: Final = 1
@@ -60,8 +61,8 @@ SLOW: Final = (
     "MaxPairUCB, tight",
 )
 """They learn in most rounds, which costs ten times as much; played with fewer runs from the third horizon on."""
-FEWER: Final = 5
-"""Fewer by this factor."""
+FEWER: Final = {HORIZONS[2]: 5, HORIZONS[3]: 20}
+"""Fewer by this factor, by horizon."""
 
 
 CLEAR: Final = 4.0
@@ -95,19 +96,27 @@ def some_runs(policy: str, horizon: int, scale: float, span: range) -> Floats:
     return np.asarray(played.regret(policy)[:, -2:])
 
 
-def measure(runs: int, longest: int, write: Path | None, minutes: float, processes: int) -> list[Played]:
-    """Play all policies, short horizons first; start no policy after `minutes`."""
-    found: list[Played] = []
+def wanted_runs(policy: str, horizon: int, runs: int) -> int:
+    """Return the number of runs of a policy at a horizon."""
+    return max(runs // FEWER.get(horizon, 1), 1) if policy in SLOW else runs
+
+
+def measure(
+    runs: int, longest: int, write: Path | None, minutes: float, processes: int, before: Iterable[Played] = ()
+) -> list[Played]:
+    """Play all policies that are not in the results from before, short horizons first; start no policy after `minutes`."""
+    found = list(before)
+    known = {(p.policy, p.horizon, p.scale) for p in found}
     end = time.perf_counter() + 60.0 * minutes
     cells = [(policy, HORIZONS[0], CLEAR) for policy in AT_CLEAR_VOTES]
     cells += [(policy, T, 1.0) for T in HORIZONS if longest >= T for policy in POLICIES]
     with ProcessPoolExecutor(processes) as pool:
-        for policy, horizon, scale in cells:
+        for policy, horizon, scale in (cell for cell in cells if cell not in known):
             if time.perf_counter() > end:
                 print(f"no time for {policy}, T = {horizon}")
                 continue
             start = time.perf_counter()
-            wanted = max(runs // FEWER, 1) if policy in SLOW and horizon >= HORIZONS[2] else runs
+            wanted = wanted_runs(policy, horizon, runs)
             spans = [range(first, min(wanted, first + BATCH)) for first in range(0, wanted, BATCH)]
             curves = np.concatenate(list(pool.map(partial(some_runs, policy, horizon, scale), spans)))
             late, seconds = curves[:, 1] - curves[:, 0], time.perf_counter() - start
@@ -161,8 +170,8 @@ def root_judgement(found: tuple[float, float, float]) -> str:
 
 PAGE: Final = """# Long horizons
 
-Average regret on the hypercube of figure 1a (d = 5, 32 arms, a random unit θ*), {runs} runs per cell, {fewer} from
-T = 128,000 on for policies that learn in most rounds, and the same worlds for all policies. Every policy knows its horizon T.
+Average regret on the hypercube of figure 1a (d = 5, 32 arms, a random unit θ*), {runs} runs per cell, or the number
+in brackets for policies that learn in most rounds, and the same worlds for all policies. Every policy knows its horizon T.
 Intervals are 95 %. "Tuned" settings are those of [the reproduction](reproduction.md) at T = 4,000.
 
 ## Mean regret
@@ -200,9 +209,16 @@ arm in some runs, and those lose in proportion to T. With the tight radius it do
 """
 
 
+def played_before(stored: dict[str, Any]) -> list[Played]:
+    """Return the results that were stored, in the order in which they are played."""
+    found = [Played(**{**c, "final": np.array(c["final"]), "late": np.array(c["late"])}) for c in stored["cells"]]
+    names = list(POLICIES)
+    return sorted(found, key=lambda p: (p.scale == 1.0, p.horizon, names.index(p.policy)))
+
+
 def page(stored: dict[str, Any]) -> str:
     """Return the page of the stored results."""
-    everything = [Played(**{**c, "final": np.array(c["final"]), "late": np.array(c["late"])}) for c in stored["cells"]]
+    everything = played_before(stored)
     found = [p for p in everything if p.scale == 1.0]
     horizons = sorted({p.horizon for p in found})
     by_policy = {name: [p for T in horizons for p in found if (p.policy, p.horizon) == (name, T)] for name in POLICIES}
@@ -215,7 +231,8 @@ def page(stored: dict[str, Any]) -> str:
         return [name, *(at.get(T, "") for T in horizons)]
 
     def mean(p: Played) -> str:
-        return f"{p.final.mean():.0f} ± {1.96 * p.final.std() / np.sqrt(len(p.final)):.0f}"
+        fewer = "" if len(p.final) == stored["runs"] else f" ({len(p.final)})"
+        return f"{p.final.mean():.0f} ± {1.96 * p.final.std() / np.sqrt(len(p.final)):.0f}{fewer}"
 
     def late(p: Played) -> str:
         share = p.late.sum() / max(p.final.sum(), 1e-9)
@@ -230,7 +247,6 @@ def page(stored: dict[str, Any]) -> str:
         growth.append([name, last, _slope_text(mean_slope), _slope_text(median_slope), judged])
     text = PAGE.format(
         runs=stored["runs"],
-        fewer=max(stored["runs"] // FEWER, 1),
         means=_table(["policy", *heads], (row(name, mean) for name in by_policy)),
         slopes=_table(["policy", "up to T", "mean", "median", "the mean grows no faster than the square root"], growth),
         late=_table(
@@ -270,11 +286,13 @@ def main() -> None:
     parser.add_argument("--read", type=Path)
     parser.add_argument("--page", type=Path)
     options = parser.parse_args()
-    if options.read is None:
-        found = measure(options.runs, options.longest, options.write, options.minutes, options.processes)
+    stored = None if options.read is None else json.loads(options.read.read_text())
+    if stored is None or options.write is not None:
+        if stored is not None and stored["commit"] != source_commit():
+            parser.error(f"{options.read} is from commit {stored['commit']}; cells of another commit cannot be added")
+        before = [] if stored is None else played_before(stored)
+        found = measure(options.runs, options.longest, options.write, options.minutes, options.processes, before)
         stored = _stored(found, options.runs)
-    else:
-        stored = json.loads(options.read.read_text())
     if options.page is not None:
         options.page.write_text(page(stored))
 

@@ -54,6 +54,17 @@ def test_the_horizon_page_has_slopes_and_late_shares(monkeypatch, tmp_path):
         assert text.count(f"| {name} |") == 4
     assert "| MaxPairUCB, ridge 1 | " in text
     assert "1.00 [1.00, 1.00]" in text
+    kept = json.loads(stored.read_text())
+    gone = [kept["cells"].pop(k) for k in (5, 1)]
+    again = horizons.measure(3, 160, None, 1.0, 1, horizons.played_before(kept))
+    assert {(p.policy, p.horizon, p.scale): p.final.round(2).tolist() for p in again[-2:]} == {
+        (c["policy"], c["horizon"], c["scale"]): c["final"] for c in gone
+    }
+
+
+def test_slow_policies_play_fewer_runs_at_long_horizons():
+    assert horizons.wanted_runs("LocalPairUCB (default)", 1_000_000, 1000) == 1000
+    assert [horizons.wanted_runs("VACDB, tight", T, 1000) for T in horizons.HORIZONS] == [1000, 1000, 200, 50]
 
 
 def test_the_variance_page_judges_each_pair_of_twins(monkeypatch):
