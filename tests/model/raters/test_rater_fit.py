@@ -155,4 +155,4 @@ def test_few_votes_per_rater_do_not_go_round_in_circles(seed, monkeypatch):
     for rounds in (60, 61):
         monkeypatch.setattr("duelist.model.raters.fit._ROUNDS", rounds)
         chances.append(fit_raters(votes, start).raters.attentive)
-    np.testing.assert_allclose(*chances, atol=0.02)
+    np.testing.assert_allclose(chances[0], chances[1], atol=0.02)
