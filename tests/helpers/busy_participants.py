@@ -147,11 +147,13 @@ class Participants:
             return
         person.ending = None
         leaves_after = person.votes + 2 if person.kind == "drops out" else VOTES + 1
-        while not self.done.is_set() and person.votes < leaves_after:
+        while person.votes < leaves_after:
             me = self._send(person.client, "GET", "/me").json()
             assert me["votes"] == person.votes, f"{person} has {me['votes']} votes"
             if me["departure"] is not None:
                 self._leave(person, me["departure"])
+                break
+            if self.done.is_set():  # only now, because the last step may have ended their participation
                 break
             self._continue(person, me)
         self._put_back(person)
