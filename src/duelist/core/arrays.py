@@ -210,6 +210,14 @@ def check_difference(difference: ArrayLike, dim: int) -> Floats:
     return z
 
 
+def check_two_arms(arms: ArrayLike, dim: int) -> Floats:
+    """Return the features of two arms (2, dim), or raise InvalidInput."""
+    rows = check_arms(arms, dim)
+    if len(rows) != 2:
+        raise InvalidInput(f"arms have shape {rows.shape}.", "Give the features of the two arms, or their difference.")
+    return rows
+
+
 def check_pairs(name: str, pairs: Any, n_arms: int) -> Ints:
     """Return pairs of positions among `n_arms` arms as integers (pairs, 2)."""
     wanted = f"pairs of positions from 0 to {n_arms - 1}"

@@ -25,6 +25,7 @@ from duelist.core.arrays import (
     check_pairs,
     check_positive,
     check_threads,
+    check_two_arms,
     is_integer,
     is_number,
 )
@@ -38,7 +39,7 @@ from duelist.policies.engine import snapshots
 from duelist.policies.engine.arm_effects import NEEDS_ARM_TABLE, ArmEffectsLearner, DecidingModel, check_support
 from duelist.policies.engine.batch import Batch, as_contexts
 from duelist.policies.engine.fitted_policy import FittedPolicy
-from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id
+from duelist.policies.engine.pending import check_all_pending, no_pairs_left, pending_id, shown_arms
 from duelist.policies.engine.prior import Prior
 
 ESTIMATORS: Final = ("exact", "online")
@@ -341,7 +342,7 @@ class NativePolicy(FittedPolicy):
         value, weight, tie = check_outcome(outcome), check_weight(weight), is_tie(outcome)
         rows, difference = None, arms
         if np.ndim(arms) == 2:
-            rows = _check_two_arms(arms, self._fitted().dim)
+            rows = check_two_arms(arms, self._fitted().dim)
             difference = rows[0] - rows[1]
         z = check_difference(difference, self._fitted().dim)
         if layer is None:
@@ -372,13 +373,7 @@ class NativePolicy(FittedPolicy):
         if not pending:
             return np.empty((0, 2, dim)), np.empty(0, np.int64), np.empty(0)
         given, layers, shares = zip(*pending, strict=True)
-        rows = _stack(given, (2, dim))
-        if rows is None:
-            differences = _stack(given, (dim,))
-            if differences is None:
-                rows = np.array([_two_arms(each, dim) for each in given])
-            else:
-                rows = np.stack([differences, np.zeros_like(differences)], axis=1)
+        rows = shown_arms(given, dim)
         for layer, share in zip(layers, shares, strict=True):
             if type(layer) is not int or type(share) is not float or layer != 0 or not 0.0 <= share < np.inf:
                 self._check_layer(layer, share)
@@ -481,31 +476,6 @@ class NativePolicy(FittedPolicy):
     def restore(cls, snapshot: dict[str, Any]) -> Self:
         """Return the policy of a snapshot; it continues with the same duels, bit for bit."""
         return snapshots.unpack(cls, snapshot)
-
-
-def _stack(given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Floats | None:
-    """Return arrays of this shape as one array, or None if one of them is invalid."""
-    try:
-        rows = np.array(given, np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return rows if rows.shape == (len(given), *shape) and np.isfinite(rows).all() else None
-
-
-def _two_arms(given: ArrayLike, dim: int) -> Floats:
-    """Return the features of two arms (2, dim) that are given, or a difference and zeros."""
-    if np.ndim(given) != 2:
-        difference = check_difference(given, dim)
-        return np.stack([difference, np.zeros(dim)])
-    return _check_two_arms(given, dim)
-
-
-def _check_two_arms(arms: ArrayLike, dim: int) -> Floats:
-    """Return the features of two arms (2, dim), or raise InvalidInput."""
-    rows = check_arms(arms, dim)
-    if len(rows) != 2:
-        raise InvalidInput(f"arms have shape {rows.shape}.", "Give the features of the two arms, or their difference.")
-    return rows
 
 
 class LocalCurvature(NativePolicy):

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from duelist.core.arrays import is_integer
+import numpy as np
+from numpy.typing import ArrayLike
+
+from duelist.core.arrays import Floats, check_difference, check_two_arms, is_integer
 from duelist.core.duel import Duel
 from duelist.core.errors import InvalidInput, UnknownDuel
 
@@ -55,3 +58,31 @@ def no_pairs_left(n_arms: int) -> InvalidInput:
     return InvalidInput(
         f"No pair is left to ask among the {n_arms} arms.", "Exclude fewer pairs, or wait for an outcome."
     )
+
+
+def shown_arms(given: Sequence[ArrayLike], dim: int) -> Floats:
+    """Return the features of the two arms of each duel (duels, 2, dim), given as two rows or as their difference."""
+    rows = _stack(given, (2, dim))
+    if rows is not None:
+        return rows
+    differences = _stack(given, (dim,))
+    if differences is None:
+        return np.array([_two_arms(each, dim) for each in given])
+    return np.stack([differences, np.zeros_like(differences)], axis=1)
+
+
+def _stack(given: Sequence[ArrayLike], shape: tuple[int, ...]) -> Floats | None:
+    """Return arrays of this shape as one array, or None if one of them is invalid."""
+    try:
+        rows = np.array(given, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return rows if rows.shape == (len(given), *shape) and np.isfinite(rows).all() else None
+
+
+def _two_arms(given: ArrayLike, dim: int) -> Floats:
+    """Return the features of two arms (2, dim) that are given, or a difference and zeros."""
+    if np.ndim(given) != 2:
+        difference = check_difference(given, dim)
+        return np.stack([difference, np.zeros(dim)])
+    return check_two_arms(given, dim)

@@ -11,7 +11,7 @@ import numpy as np
 from duelist.core.arrays import Floats
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import TableContent, TabularResult, columns_of, format_percent
-from duelist.study.analysis.fit.held_out import HeldOut
+from duelist.study.analysis.fit.cross_validation import HeldOut
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import FIRST, SECOND, TIE, VoteTable, as_vote_table
 from duelist.study.analysis.intervals import binomial_interval, check_level

@@ -25,8 +25,8 @@ from duelist.model.stopping import (
     join_names,
     utility_tolerance,
 )
+from duelist.study.analysis.fit.cross_validation import HeldOut
 from duelist.study.analysis.fit.flagged_raters import FlaggedRater
-from duelist.study.analysis.fit.held_out import HeldOut
 from duelist.study.analysis.fit.study_fit import StudyFit
 from duelist.study.analysis.fit.utilities import Features
 from duelist.study.analysis.fit.votes import FIRST, VoteTable
