@@ -28,8 +28,7 @@ AlignedDoubles precision_factor(AlignedDoubles& covariance, i64 n) {
         return factor;
     }
     for (i64 i = 0; i < n; i++)
-        for (i64 j = 0; j < n; j++)
-            covariance[i * n + j] = i <= j ? reversed[(n - 1 - j) * n + (n - 1 - i)] : 0.0;
+        for (i64 j = 0; j < n; j++) covariance[i * n + j] = i <= j ? reversed[(n - 1 - j) * n + (n - 1 - i)] : 0.0;
     for (i64 j = 0; j < n; j++) {
         for (i64 i = 0; i < n; i++) column[i] = i == j ? 1.0 : 0.0;
         kernels->solve_upper(covariance.data(), n, column.data());
@@ -77,8 +76,8 @@ Decision decide_by_indicators(const SelectionRule& rule, const ArmEffectsState& 
     state.layer(0).factor = state.layer(0).curvature = precision_factor(covariance, n);
     PairSet excluded = excluded_among(arms, table);
     Workspace workspace;
-    Decision duel = rule.decide(
-        state, workspace, {indicators.data(), n, n, table.distinct, excluded.size() ? &excluded : nullptr});
+    Decision duel =
+        rule.decide(state, workspace, {indicators.data(), n, n, table.distinct, excluded.size() ? &excluded : nullptr});
     random = state.random;
     if (duel.first >= 0) {
         duel.first = arms[static_cast<std::size_t>(duel.first)];
