@@ -384,8 +384,7 @@ void bind_arm_effects(nb::module_& m) {
         .def("prior_variances", &prior_variances, "model"_a, "features"_a)
         .def("learn", &learn, "first"_a, "second"_a, "difference"_a, "outcome"_a, "mass"_a, "tie"_a = false)
         .def("decide", &decide, "rule"_a, "ids"_a, "features"_a, "distinct"_a, "exclude"_a, "pending"_a,
-             "differences"_a, "masses"_a, "words"_a.none(), "t"_a,
-             "model"_a = "likeliest")
+             "differences"_a, "masses"_a, "words"_a.none(), "t"_a, "model"_a = "likeliest")
         .def("posterior", &posterior, "model"_a, "ids"_a, "features"_a, "chosen"_a)
         .def("squared_widths", &squared_widths, "model"_a, "ids"_a, "features"_a, "arm"_a)
         .def("arrays", &arrays_of_models);

@@ -250,8 +250,7 @@ void add_pending(LivePolicy& policy, i64 id, i64 first, i64 second, i64 layer, d
     bool is_valid = arms.extent(0) == 2 && arms.extent(1) == state.dim && is_in_range(arms.data(), 2 * state.dim) &&
                     layer >= -1 && layer < state.n_layers() && id >= 0 && id < policy.next_id && first >= 0 &&
                     second >= 0 && share >= 0.0 && share < INF;
-    if (!is_valid)
-        throw std::invalid_argument("Pending duel " + std::to_string(id) + " does not match the state.");
+    if (!is_valid) throw std::invalid_argument("Pending duel " + std::to_string(id) + " does not match the state.");
     AskedDuel asked{{first, second, layer, share}, {arms.data(), arms.data() + 2 * state.dim}};
     policy.pending.insert_or_assign(id, std::move(asked));
 }
@@ -311,8 +310,8 @@ void bind_live_policy(nb::module_& m) {
         .def("ask_batch", &ask_batch, "arms"_a, "k"_a, "threads"_a, "distinct"_a, "counts"_a = nb::none())
         .def("consider", &consider, "arms"_a, "pending"_a, "layers"_a, "shares"_a, "words"_a.none(), "rounds"_a,
              "distinct"_a, "exclude"_a)
-        .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a,
-             "arms"_a = nb::none(), "tie"_a = false)
+        .def("learn", &learn, "difference"_a, "outcome"_a, "weight"_a, "layer"_a, "share"_a, "arms"_a = nb::none(),
+             "tie"_a = false)
         .def("place", &place, "difference"_a)
         .def(
             "forget",

@@ -31,8 +31,7 @@ inline PairCounts read_pair_counts(const nb::dict& arrays, i64 dim, i64 max_pair
     auto first = read_array<i64>(arrays, "first", {n}), second = read_array<i64>(arrays, "second", {n});
     auto mass = read_finite(arrays, "mass", {n}, 0.0), wins = read_finite(arrays, "wins", {n}, 0.0);
     PairCounts counts(dim, max_pairs);
-    for (i64 a = 0; a < n_arms; a++)
-        require(counts.id_of(arms.data() + a * dim) == a, "A counted arm is there twice.");
+    for (i64 a = 0; a < n_arms; a++) require(counts.id_of(arms.data() + a * dim) == a, "A counted arm is there twice.");
     for (std::size_t k = 0; k < first.size(); k++) {
         require(mass[k] > 0.0, "A counted pair has no votes.");
         require(wins[k] <= mass[k], "A counted pair has more wins than votes.");

@@ -32,7 +32,8 @@ void whiten(const double* factor, i64 dim, const std::vector<i64>& contexts, dou
 }
 
 void decide_some(const SelectionRule& rule, PolicyState& state, const ContextArms& contexts,
-                 const std::vector<PendingDuel>& pending, i64 start, i64 stop, bool distinct, ContextDecisions& decided) {
+                 const std::vector<PendingDuel>& pending, i64 start, i64 stop, bool distinct,
+                 ContextDecisions& decided) {
     Workspace workspace;
     AlignedDoubles buffer;
     i64 dim = state.dim;

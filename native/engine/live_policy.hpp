@@ -81,8 +81,8 @@ public:
 
     // Learn the outcome of any duel; `arms` is null if they are unknown. The state is a function of the outcomes in their
     // order.
-    void learn(const double* difference, double outcome, double weight, i64 layer, double share,
-               const double* arms, bool tie = false) {
+    void learn(const double* difference, double outcome, double weight, i64 layer, double share, const double* arms,
+               bool tie = false) {
         next_id++;
         state->rounds++;
         // The duel may have been decided with more duels pending, and so with more layers.

@@ -64,7 +64,9 @@ class Shortage:
         else:
             said = f"{own} answered every useful pair"
         few = self.raters_needed is not None
-        more = f"about {self.raters_needed - self.raters:,} more raters" if few and self.raters_needed else "more raters"
+        more = (
+            f"about {self.raters_needed - self.raters:,} more raters" if few and self.raters_needed else "more raters"
+        )
         return f"{said}: invite {more}, or allow repeated pairs"
 
 
