@@ -49,14 +49,17 @@ class StudyExport(StudyLog):
         options
             Options of the format, see docs/guides/formats.md.
         """
-        return self.export_for(path, default_format(path) if format is None else format, True, options)
+        return export_votes(self, path, default_format(path) if format is None else format, True, options)
 
-    def export_for(self, path: str | Path, name: str, is_personal: bool, options: Mapping[str, Any]) -> ExportReport:
-        """Write the votes into a file, with or without what is known of raters: attributes, URL parameters and consent."""
-        with self._reading() as tx:
-            votes = _LogComparisons(self, tx, name == "jsonl", is_personal)
-            report = write(votes, path, name, **options)
-        return replace(report, skipped=dict(votes.skipped) | dict(report.skipped))
+
+def export_votes(
+    study: StudyExport, path: str | Path, name: str, is_personal: bool, options: Mapping[str, Any]
+) -> ExportReport:
+    """Write the votes into a file, with or without what is known of raters: attributes, URL parameters and consent."""
+    with study._reading() as tx:
+        votes = _LogComparisons(study, tx, name == "jsonl", is_personal)
+        report = write(votes, path, name, **options)
+    return replace(report, skipped=dict(votes.skipped) | dict(report.skipped))
 
 
 class _LogComparisons(Iterable[Comparison]):

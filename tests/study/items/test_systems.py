@@ -60,8 +60,8 @@ def test_a_study_of_items_rejects_systems() -> None:
 
 
 def test_a_policy_that_needs_features_is_rejected() -> None:
-    study = create_study("linear", "memory", policy="MaxInP")
-    with pytest.raises(InvalidInput, match="MaxInP"):
+    study = create_study("linear", "memory", policy="VACDB")
+    with pytest.raises(InvalidInput, match="VACDB"):
         study.add_arms(["a", "b"], contexts=["p", "p"], systems=["s", "t"])
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from duelist.cli.console import say, say_table
 from duelist.core.errors import InvalidInput
 from duelist.core.tables import format_count
-from duelist.study.items.labels import beginning, picture_of
 
 if TYPE_CHECKING:
     from duelist.study import ItemPlan, VotePlan
@@ -73,6 +72,8 @@ def _shown(payload: Any) -> str:
     """Return what raters see of an item, on one line: the name of its picture and the beginning of its text."""
     if not isinstance(payload, dict):
         return _one_line(str(payload), _TEXT)
+    from duelist.study.items.labels import beginning, picture_of
+
     parts = [each for each in (picture_of(payload), beginning(payload)) if each]
     return ": ".join(parts) or _one_line(str(payload), _TEXT)
 

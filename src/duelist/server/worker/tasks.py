@@ -22,6 +22,7 @@ from duelist.study import (
     plan_votes,
     restore_study,
 )
+from duelist.study.export import export_votes
 from duelist.study.formats import detect_format
 
 Arguments = dict[str, Any]
@@ -37,7 +38,7 @@ def _of(study: Study | None) -> Study:
 
 def _export(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
     path, form, personal = (arguments[name] for name in ("path", "format", "personal"))
-    return to_plain(_of(study).export_for(path, form, personal, arguments["options"]))
+    return to_plain(export_votes(_of(study), path, form, personal, arguments["options"]))
 
 
 def _archive(storage: Storage, study: Study | None, arguments: Arguments) -> Any:
