@@ -156,3 +156,16 @@ def test_few_votes_per_rater_do_not_go_round_in_circles(seed, monkeypatch):
         monkeypatch.setattr("duelist.model.raters.fit._ROUNDS", rounds)
         chances.append(fit_raters(votes, start).raters.attentive)
     np.testing.assert_allclose(chances[0], chances[1], atol=0.02)
+
+
+def test_the_curvature_of_raters_who_hardly_matter_is_convex():
+    """Theirs is often concave, which would end every exact step of the fit."""
+    n, (items, outcomes, rater) = 7, drawn("pair")
+    votes, weights = as_votes(n, items, outcomes, rater, PAIR), np.array([1.0, 0.9, 1e-6, 0.6])
+    effects = RaterEffects.alike(np.arange(4), even_outcomes(votes.counts), SPREAD, weights)
+    model = RaterLoss(votes, Utility((arm_effects(n, 0.7),)), PAIR, 1.0, effects)
+    at = start_of(model, n)
+    exact, convex = (model.derivatives(*at, is_exact).extra_twice for is_exact in (True, False))
+    for k in range(4):
+        own = model.n_common + k + 4 * np.arange(model.n_kinds)
+        assert np.array_equal(exact[np.ix_(own, own)], convex[np.ix_(own, own)]) == (k == 2)

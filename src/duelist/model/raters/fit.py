@@ -155,7 +155,7 @@ def _step_down(
 
 
 def _descent(model: RaterLoss, now: Derivatives) -> tuple[Floats, Floats, float]:
-    """Return a step and the decrease that it promises; NaN where the curvature is not positive.
+    """Return a step and the decrease that it promises, without raters who hardly matter; NaN where the curvature is not positive.
 
     The step of each rater is shortened to `_LONGEST`: far from the mode of a lapse there is nearly no curvature, and the loss
     does not show a step too far of a rater whose votes hardly count.
@@ -164,10 +164,12 @@ def _descent(model: RaterLoss, now: Derivatives) -> tuple[Floats, Floats, float]
         by_beta, by_extra = newton_step(now)
     except LinAlgError:
         return np.zeros(0), np.zeros(0), np.nan
-    promised = float(now.by_beta @ by_beta + now.by_extra @ by_extra)
-    own = by_extra[model.n_common :].reshape(model.n_kinds, -1)
+    m = model.n_common
+    own = by_extra[m:].reshape(model.n_kinds, -1)
+    decrease = (now.by_extra[m:].reshape(own.shape) * own)[:, model.matters].sum()
+    promised = float(now.by_beta @ by_beta + now.by_extra[:m] @ by_extra[:m] + decrease)
     longest = np.maximum(np.abs(own).max(axis=0, initial=0.0), _LONGEST)
-    return by_beta, np.concatenate([by_extra[: model.n_common], (own * (_LONGEST / longest)).ravel()]), promised
+    return by_beta, np.concatenate([by_extra[:m], (own * (_LONGEST / longest)).ravel()]), promised
 
 
 def _towards(one: RaterEffects, other: RaterEffects, size: float) -> RaterEffects:

@@ -21,6 +21,8 @@ from duelist.model.raters.effects import ATTENTION, LAPSES, RaterEffects
 from duelist.model.utility import Utility
 from duelist.model.votes import Votes
 
+NEGLIGIBLE: Final = 1e-4
+"""Raters whose votes weigh less than this share hardly change the utilities."""
 _DENSE_ITEMS: Final = 2000
 _NOTHING: Final = np.zeros(0)
 CENTRE: Final = 1e4
@@ -140,6 +142,8 @@ class RaterLoss(VoteLoss):
             self._at = b""
         self.weight_of_raters, self.spread, self.shares = effects.weight, effects.spread, effects.outcomes
         self.weight = self.mass * np.append(effects.weight, 1.0)[self.rater]
+        self.matters = effects.weight > NEGLIGIBLE
+        self._exactly = np.append(self.matters, True)[self.rater].astype(np.float64)
         counted = effects.weight * self.by_rater
         self.centre = counted / max(float(counted.sum()), 1e-300)
 
@@ -195,12 +199,19 @@ class RaterLoss(VoteLoss):
         return float(self.weight @ self.terms(beta, extra, False)[2].loss) + self._penalties(beta, extra)
 
     def derivatives(self, beta: Floats, extra: Floats, exact: bool = True) -> Derivatives:
-        """Return the penalised loss and its first derivatives, and its second derivatives or larger, convex ones."""
+        """Return the penalised loss and its first derivatives, and its second derivatives or larger, convex ones.
+
+        Those of raters who hardly matter are always convex: their loss is often concave, which would end every exact step.
+        """
         scale, apart, each = self.terms(beta, extra, exact)
+        exactly = self._exactly if exact else np.zeros_like(self._exactly)
+        if exact and not self.matters.all():
+            convex = self.terms(beta, extra, False)[2]
+            each = VoteTerms(*(np.where(exactly > 0.0, a, b) for a, b in zip(each, convex, strict=True)))
         value = float(self.weight @ each.loss) + self._penalties(beta, extra)
         each = VoteTerms(*(self.weight * part for part in each))
         long = scale * apart
-        by_item, cross = self._by_items(scale, long, each, exact)
+        by_item, cross = self._by_items(scale, long, each, exactly)
         self.by_utilities = cross
         first = [self._own(long * each.by_gap), self._own(self.sides * each.by_gap), self._own(each.by_lapse)]
         if self.has_ties:
@@ -218,7 +229,7 @@ class RaterLoss(VoteLoss):
         by_own = np.array(first) + w * np.array(prior)
         by_own[0] += CENTRE * mean * self.centre
         by_common, common_twice, mixed = self._common(extra, long, each)
-        blocks = self._own_blocks(long, each, exact)
+        blocks = self._own_blocks(long, each, exactly)
         prior_curvature = w * self._prior_curvature(lapse)
         twice = np.zeros((self.n_extra, self.n_extra))
         m = self.n_common
@@ -243,7 +254,8 @@ class RaterLoss(VoteLoss):
 
     def own_curvature(self, extra: Floats, long: Floats, each: VoteTerms, exact: bool) -> Floats:
         """Return the second derivative of each rater's loss by their parameters, whatever their weight: (raters, k, k)."""
-        blocks = np.array(self._own_blocks(long, VoteTerms(*(self.mass * part for part in each)), exact))
+        exactly = np.full(len(long), float(exact))
+        blocks = np.array(self._own_blocks(long, VoteTerms(*(self.mass * part for part in each)), exactly))
         places = np.arange(self.n_kinds)
         blocks[places, places] += self._prior_curvature(self.parameters(extra)[2])
         return np.moveaxis(blocks, 2, 0)
@@ -255,9 +267,9 @@ class RaterLoss(VoteLoss):
         spread = self.spread
         return np.array([one / spread.reliability, one / spread.side, lapses, one / spread.ties])[: self.n_kinds]
 
-    def _own_blocks(self, long: Floats, each: VoteTerms, exact: bool) -> list[list[Floats]]:
+    def _own_blocks(self, long: Floats, each: VoteTerms, exactly: Floats) -> list[list[Floats]]:
         """Return the second derivatives of weighted terms by two parameters of the same rater."""
-        curved = long * each.by_gap if exact else np.zeros_like(long)
+        curved = exactly * long * each.by_gap
         s = self.sides
         aa, ab, bb = long**2 * each.gap_gap + curved, long * s * each.gap_gap, each.gap_gap
         al, bl, ll = long * each.gap_lapse, s * each.gap_lapse, each.lapse_lapse
@@ -275,7 +287,9 @@ class RaterLoss(VoteLoss):
         """Return sums over the votes of each rater."""
         return np.asarray(np.bincount(self.rater, values, self.n_raters + 1)[: self.n_raters], np.float64)
 
-    def _by_items(self, scale: Floats, long: Floats, each: VoteTerms, exact: bool) -> tuple[Floats | csr_array, Floats]:
+    def _by_items(
+        self, scale: Floats, long: Floats, each: VoteTerms, exactly: Floats
+    ) -> tuple[Floats | csr_array, Floats]:
         """Return the second derivatives by utilities, and by utilities and extra parameters, (n_items, extra)."""
         n = self.utility.n_items
         curvature = scale**2 * each.gap_gap
@@ -285,7 +299,7 @@ class RaterLoss(VoteLoss):
         if self.has_ties:
             common.append(scale * each.gap_tie)
         parts = [np.zeros((n, 0)), *(summed(self.low, self.high, values, n)[:, None] for values in common)]
-        own = [by_gap * long + (scale * each.by_gap if exact else 0.0), by_gap * self.sides, scale * each.gap_lapse]
+        own = [by_gap * long + exactly * scale * each.by_gap, by_gap * self.sides, scale * each.gap_lapse]
         if self.has_ties:
             own.append(scale * each.gap_tie)
         return whole, np.hstack([*parts, *(self.by_item_and_rater(values) for values in own)])
