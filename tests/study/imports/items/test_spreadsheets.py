@@ -211,6 +211,18 @@ def test_the_stored_size_of_a_sheet_is_ignored(tmp_path, write_only):
         assert [vote.rater for vote in read(each, "csv")] == [f"r{k}" for k in range(5)]
 
 
+def test_a_row_that_excel_cannot_have_is_rejected(tmp_path):
+    """A damaged number of a row would give billions of empty rows."""
+    path, damaged = tmp_path / "v.xlsx", tmp_path / "damaged.xlsx"
+    save_sheet(path, [["id", "text"], ["a", "one"], ["b", "two"]])
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(damaged, "w") as changed:
+        for entry in whole.namelist():
+            body = re.sub(rb'<row r="3"', b'<row r="999999999999"', whole.read(entry))
+            changed.writestr(entry, re.sub(rb'r="([AB])3"', rb'r="\g<1>999999999999"', body))
+    with pytest.raises(InvalidInput, match="has a row below row 1,048,576, the last one in Excel"):
+        plan_items(damaged)
+
+
 def test_a_cell_beyond_the_header_of_a_sheet_is_rejected(tmp_path):
     save_sheet(tmp_path / "v.xlsx", [["left", "right", "winner"], ["a", "b", "left", None, "note"]])
     with pytest.raises(InvalidInput, match=r"line 2 has 'note' in a column without a name\. Name that column"):

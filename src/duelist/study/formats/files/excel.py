@@ -16,6 +16,8 @@ from duelist.study.formats.files.row import shorten
 
 MAX_UNPACKED_BYTES: Final = 128 * 2**20
 """Size of all parts of a workbook together."""
+MAX_ROWS: Final = 2**20
+"""Rows of a sheet in Excel. A damaged number of a row would give billions of empty ones."""
 _FORMULA: Final = "f"
 """The `data_type` of a formula in openpyxl."""
 
@@ -82,7 +84,13 @@ def _formulas(row: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[Any, 
 
 def _rows(sheet: Any, values_only: bool = True) -> Iterator[Sequence[Any]]:
     sheet.reset_dimensions()  # some programs store a wrong size
-    yield from sheet.iter_rows(values_only=values_only)
+    for number, row in enumerate(sheet.iter_rows(values_only=values_only), start=1):
+        if number > MAX_ROWS:
+            raise InvalidInput(
+                f"Sheet {sheet.title!r} has a row below row {MAX_ROWS:,}, the last one in Excel.",
+                "Save it again, or as CSV UTF-8.",
+            )
+        yield row
 
 
 def _sheets_with_content(sheets: Sequence[Any]) -> list[str]:
