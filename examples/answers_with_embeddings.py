@@ -8,6 +8,7 @@
 # Needs `pip install 'duelist[study,text,plots]'`.
 
 # %%
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -59,7 +60,9 @@ def collect(features, votes=150):
         gap = liked[duel.first.number] - liked[duel.second.number]
         study.tell(duel, "first" if rng.random() < 1 / (1 + np.exp(-gap)) else "second", rater)
         if k % 30 == 29:
-            top = [int(row.arm.split()[1]) for row in study.leaderboard(top=10).standings]
+            with warnings.catch_warnings():  # after few votes, some answers were not compared with the others
+                warnings.simplefilter("ignore", dl.errors.DisconnectedArms)
+                top = [int(row.arm.split()[1]) for row in study.leaderboard(top=10).standings]
             found.append(liked[top].mean())
     return study, found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -270,7 +271,15 @@ def leaderboard_from_fit(fit: StudyFit, *, level: float = 0.95, top: int | None 
 def warn_if_disconnected(fit: StudyFit) -> None:
     """Warn if only the prior compares some arms with others."""
     if fit.note is not None and fit.whole.features is None:
-        warnings.warn(fit.note, DisconnectedArms, stacklevel=4)
+        warnings.warn(fit.note, DisconnectedArms, stacklevel=_level_of_caller())
+
+
+def _level_of_caller() -> int:
+    """Return the stack level, for the function that calls this one, of the first frame outside the package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("duelist."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def chances_of_best(posterior: Posterior, seed: int = 0, draws: int = DRAWS) -> Floats:
