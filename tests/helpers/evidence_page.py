@@ -151,7 +151,8 @@ def fuzzing(lines: Lines) -> str:
     columns = ["target", "cases", "accepted", "rejected", "slowest case", "growth of memory"]
     return (
         f"{total(lines, 'cases')} damaged inputs, each accepted or rejected with an error message: no crash, no case over "
-        f"5 s of processor time or 500 MB.\n\n{table(columns, rows)}"
+        f"5 s of processor time or 500 MB. Cases are counted in pieces of up to 5,000, and a piece only if all of its cases passed: "
+        f"what failed at first was fixed and has a test.\n\n{table(columns, rows)}"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy import special
 
 import duelist as dl
-from duelist.policies.linear.feel_good import ATYPICAL, RoundHistory
+from duelist.policies.linear.feel_good import ATYPICAL, RoundHistory, _weighted_median
 from duelist.policies.linear.fgts import _inverse_root
 
 THETA = np.array([2.0, -1.5, 1.0])
@@ -211,3 +211,10 @@ def test_a_snapshot_with_a_damaged_past_is_refused():
     for name in now["history"]:
         with pytest.raises(dl.InvalidSnapshot):
             dl.FGTS.restore({**now, "history": {**now["history"], name: now["words"]}})
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [1e308, 1e308]])
+def test_a_median_by_weights_without_a_half_is_one_of_the_values(weights):
+    """A damaged snapshot may have them."""
+    with np.errstate(over="ignore"):
+        assert 1.0 <= _weighted_median(np.array([1.0, 4.0]), np.array(weights)) <= 4.0

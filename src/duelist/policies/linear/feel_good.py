@@ -188,7 +188,8 @@ def _weighted_median(values: Floats, weights: Floats) -> float:
     order = np.argsort(values, kind="stable")
     below = np.cumsum(weights[order])
     half = 0.5 * below[-1]
-    low, high = (values[order[np.searchsorted(below, half, side)]] for side in ("left", "right"))
+    last = len(order) - 1  # weights that are all 0, or whose sum overflows, have no half
+    low, high = (values[order[min(int(np.searchsorted(below, half, side)), last)]] for side in ("left", "right"))
     return float(low if low == high else np.sqrt(low) * np.sqrt(high))
 
 
