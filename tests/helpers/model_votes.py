@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from duelist.study.analysis import VoteTable
+from duelist.study.analysis.fit.votes import NO_TIME
 from duelist.study.records import ChosenBy, Outcome, Source, Vote
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,3 +54,25 @@ def davidson_votes(rng, utilities, n, nu, raters=1):
 
 def names(n):
     return [f"a{k}" for k in range(n)]
+
+
+def vote_table(n_arms, first, second, outcome, rater, context=None):
+    """Return a table of normal votes without times, in one context unless contexts are given."""
+    n = len(first)
+    unknown, zero = np.full(n, np.nan), np.zeros(n, np.int8)
+    return VoteTable(
+        n_arms=n_arms,
+        raters=tuple(f"r{k}" for k in range(int(rater.max()) + 1)),
+        first=first,
+        second=second,
+        outcome=outcome.astype(np.int8),
+        rater=rater,
+        context=np.zeros(n, np.int64) if context is None else context,
+        duel=np.arange(n),
+        voted_at=np.full(n, NO_TIME),
+        seconds=unknown,
+        chosen_by=zero,
+        propensity=unknown,
+        kind=zero,
+        expected=np.full(n, -1),
+    )

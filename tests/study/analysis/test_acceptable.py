@@ -8,7 +8,8 @@ from duelist.model.answers import PAIR_WITH_LEVEL, draw_outcomes
 from duelist.study import create_study
 from duelist.study.analysis import VoteTable, fit_votes, goodness_of_fit, leaderboard
 from duelist.study.analysis.fit.acceptable import acceptable_level, level_posterior
-from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, NO_TIME, SECOND, TIE
+from duelist.study.analysis.fit.votes import BOTH_BAD, FIRST, SECOND, TIE
+from tests.helpers.model_votes import vote_table
 
 ANSWER = PAIR_WITH_LEVEL.only(("first", "second", "tie", "both bad"))
 
@@ -22,29 +23,7 @@ def drawn(
     second = (first + rng.integers(1, len(utilities), size=n)) % len(utilities)
     rater, own = rng.integers(raters, size=n), strictness * rng.normal(size=raters)
     shown = np.stack([utilities[first], utilities[second], level + own[rater]], axis=1)
-    return table(len(utilities), first, second, draw_outcomes(ANSWER, shown, np.array([-0.5]), rng), rater)
-
-
-def table(n_arms: int, first: np.ndarray, second: np.ndarray, outcome: np.ndarray, rater: np.ndarray) -> VoteTable:
-    """Return a table of votes in one context."""
-    n = len(first)
-    unknown, zero = np.full(n, np.nan), np.zeros(n, np.int8)
-    return VoteTable(
-        n_arms=n_arms,
-        raters=tuple(f"r{k}" for k in range(int(rater.max()) + 1)),
-        first=first,
-        second=second,
-        outcome=outcome.astype(np.int8),
-        rater=rater,
-        context=np.zeros(n, np.int64),
-        duel=np.arange(n),
-        voted_at=np.full(n, NO_TIME),
-        seconds=unknown,
-        chosen_by=zero,
-        propensity=unknown,
-        kind=zero,
-        expected=np.full(n, -1),
-    )
+    return vote_table(len(utilities), first, second, draw_outcomes(ANSWER, shown, np.array([-0.5]), rng), rater)
 
 
 def names(n: int) -> list[str]:
@@ -154,7 +133,8 @@ def test_goodness_of_fit_compares_both_bad_with_the_model() -> None:
     best = np.minimum(log.first, log.second) < 2
     outcome = np.where(best & (rng.random(500) < 0.5), BOTH_BAD, log.outcome)
     found = goodness_of_fit(
-        fit_votes(table(6, log.first, log.second, outcome, log.rater), names(6), clusters=False), calibration_error=0.0
+        fit_votes(vote_table(6, log.first, log.second, outcome, log.rater), names(6), clusters=False),
+        calibration_error=0.0,
     )
     assert [each.name for each in found.checks if each.failed] == ["both bad"]
     assert "acceptable is approximate" in found.advice

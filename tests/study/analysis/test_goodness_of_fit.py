@@ -7,7 +7,7 @@ from duelist.core.errors import InvalidInput
 from duelist.model.answers import PAIR_WITH_TIES, draw_outcomes
 from duelist.study import create_study
 from duelist.study.analysis import GoodnessOfFit, VoteTable, fit_votes, goodness_of_fit
-from duelist.study.analysis.fit.votes import NO_TIME
+from tests.helpers.model_votes import vote_table
 from tests.helpers.systems import system_study, vote
 
 SYSTEMS, PROMPTS, RATERS = 8, 40, 20
@@ -30,23 +30,7 @@ def simulated(seed: int, n: int = 600, **more: float) -> tuple[VoteTable, np.nda
     utilities = np.stack([utility[first] + own[0] + gap, utility[second] + own[1]], axis=1)
     shift = np.full(n, more.get("side", 0.0))
     outcome = draw_outcomes(PAIR_WITH_TIES, utilities, np.array([-0.5]), rng, shift)
-    unknown, zero = np.full(n, np.nan), np.zeros(n, np.int8)
-    return VoteTable(
-        n_arms=SYSTEMS,
-        raters=tuple(f"r{k}" for k in range(RATERS)),
-        first=first,
-        second=second,
-        outcome=outcome.astype(np.int8),
-        rater=rater,
-        context=prompt,
-        duel=np.arange(n),
-        voted_at=np.full(n, NO_TIME),
-        seconds=unknown,
-        chosen_by=zero,
-        propensity=unknown,
-        kind=zero,
-        expected=np.full(n, -1),
-    ), category
+    return vote_table(SYSTEMS, first, second, outcome, rater, prompt), category
 
 
 def checked(log: VoteTable, category: np.ndarray) -> GoodnessOfFit:

@@ -40,8 +40,8 @@ RaterRow = schema_of(
     blocked=bool,
     erased=bool,
     attributes=Annotated[dict[str, Any], Field(description="Answers and notes; empty for readers.")],
-    ending=Annotated[str | None, Field(description="How their participation ended; empty for readers.")],
-    excluded_by=Annotated[str | None, Field(description="The rule that excluded them; empty for readers.")],
+    ending=Annotated[str | None, Field(description="How their participation ended; null for readers.")],
+    excluded_by=Annotated[str | None, Field(description="The rule that excluded them; null for readers.")],
 )
 RatersResponse = schema_of(
     Raters,

@@ -44,7 +44,7 @@ class AcceptableLevel:
 
 def acceptable_level(fit: StudyFit) -> AcceptableLevel | None:
     """Return the acceptable level; None if no vote says that both arms are bad, or with too many coefficients."""
-    found = fit.once("level", lambda: level_posterior(fit))
+    found = level_posterior(fit)
     if found is None:
         return None
     arms, level = fit.among, np.full(len(fit.among), len(fit.arms))
@@ -58,6 +58,10 @@ def level_posterior(fit: StudyFit) -> Posterior | None:
 
     It counts clusters of votes if the fit does.
     """
+    return fit.once("level", lambda: _fit_level(fit))
+
+
+def _fit_level(fit: StudyFit) -> Posterior | None:
     utility = fit.whole.utility
     if not fit.log.both_bad.any() or utility is None or utility.width >= DENSE:
         return None

@@ -1,4 +1,4 @@
-"""Predictions for votes by fits to other votes: to those of other raters, or to earlier ones."""
+"""Predictions for votes by fits to other votes: to those of other raters, or to any part of the log."""
 
 from __future__ import annotations
 
